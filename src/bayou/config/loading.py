@@ -1,0 +1,175 @@
+"""From arguments, environment and marker to settings.
+
+A datastore is declared as a whole by one source: where an argument or the environment names another datastore, nothing
+of the marker's `datastore` block applies to it, neither its namespace nor its directories (repository spec 7.2: the
+form of the environment carries none). What goes unused this way is named in a warning.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from bayou.config import environment, repo
+from bayou.config.block import Block
+from bayou.config.choice import Choice
+from bayou.config.declaration import plugin_types
+from bayou.config.locations import GCS, S3, Azure, Folder
+from bayou.config.marker import Marker, read
+from bayou.config.settings import Arguments, Hydration, Settings, Source
+from bayou.config.sources import Declared, Surroundings, declared
+from bayou.config.suggestions import suggestion
+from bayou.domain.namespaces import SOLO, check_namespace
+from bayou.errors import ErrorKind, NotFound, UsageError
+from bayou.layout.directories import ALWAYS_LOCAL, in_datastore
+from bayou.layout.places import MARKER
+
+_SILENT = Arguments()
+_POSITIVE = range(1, 2**63)
+_CONCURRENCY = range(1, 1001)
+_REQUEST_TIMEOUT = range(1000, 600_001)
+_REPO_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_OF_ONE_DATASTORE = ("namespace", "directories", "exclude", "hydrationStrategy", "syncTimeoutMs")
+
+
+def load(
+    start: Path,
+    environ: Mapping[str, str],
+    arguments: Arguments = _SILENT,
+    *,
+    home: Path,
+    plugins: Callable[[], Iterable[str]] = plugin_types,
+) -> Settings:
+    """Find the settings of a session that begins in the folder `start`."""
+    start = Path(os.path.normpath(start.absolute()))  # the parents of `a/..` are not those of the folder it means
+    root = repo.choose(start, environ, arguments.repo_dir, home)
+    marker = None if root is None else _marker(root)
+    found = declared(arguments.datastore, marker, Surroundings(start, root, environ, home, plugins))
+    location, block = found.location, found.block
+    # The tuning of these is in their config; the config of any other type is not ours to read.
+    remote = isinstance(location, S3 | GCS | Azure)
+    config = found.config if remote else Block({}, where=block.where)
+    repo_id = None if marker is None else _repo_id(marker)
+    user_folder = repo.user_folder(environ, home)
+    has_cache = root is not None and not isinstance(location, Folder) and not found.is_argument
+
+    choice = Choice(arguments, environ, found.origin)
+    return Settings(
+        location=choice.of("location", location, (location, found.origin)),
+        namespace=_namespace(choice, block),
+        directories=_directories(choice, block),
+        exclude=choice.of("exclude", (), (block.texts("exclude"), found.origin)),
+        hydration=_hydration(choice, block),
+        sync_timeout_ms=choice.number(
+            "sync_timeout_ms",
+            300_000,
+            _POSITIVE,
+            variable=environment.SYNC_TIMEOUT,
+            declared=block.number("syncTimeoutMs", _POSITIVE),
+        ),
+        lock_timeout_ms=choice.number("lock_timeout_ms", 60_000, _POSITIVE, variable=environment.LOCK_TIMEOUT),
+        pull_concurrency=choice.number(
+            "pull_concurrency", 50, _CONCURRENCY, declared=config.number("pullConcurrency", _CONCURRENCY)
+        ),
+        push_concurrency=choice.number(
+            "push_concurrency", 25, _CONCURRENCY, declared=config.number("pushConcurrency", _CONCURRENCY)
+        ),
+        request_timeout_ms=choice.number(
+            "request_timeout_ms",
+            30_000,
+            _REQUEST_TIMEOUT,
+            variable=environment.request_timeout_variable(location),
+            declared=config.number("requestTimeoutMs", _REQUEST_TIMEOUT),
+        ),
+        ephemeral_budget=choice.size("ephemeral_budget", 512 * 2**20, environment.EPHEMERAL_BUDGET),
+        trace=choice.switch("trace", environment.trace_variable(location)),
+        repo=root,
+        repo_id=repo_id,
+        user_folder=user_folder,
+        cache=repo.cache(user_folder, repo_id) if has_cache else None,
+        origins=choice.origins,
+        warnings=(
+            *choice.warnings,
+            *_unknown(found, ours=remote),
+            *_unused(found, marker),
+            *_odd_prefix(location),
+            *(_shared_cache(marker) if has_cache and not repo_id else ()),
+        ),
+    )
+
+
+def _marker(root: Path) -> Marker:
+    marker = read(root)
+    if marker is None:
+        raise NotFound(
+            f"{root} is not a repo: it has no {MARKER}",
+            kind=ErrorKind.REPO_MISSING,
+            remedy=f"Run `bayou init` in {root}, or name another folder.",
+        )
+    return marker
+
+
+def _repo_id(marker: Marker) -> str | None:
+    block = marker.block()
+    repo_id = block.text("repoId")
+    if repo_id and not _REPO_ID.fullmatch(repo_id):
+        # It names a folder of the user's home.
+        raise block.complaint("repoId", f'expected letters, digits, dots and dashes, found "{repo_id}"')
+    return repo_id or None
+
+
+def _namespace(choice: Choice, block: Block) -> str:
+    namespace = choice.text("namespace", SOLO, block.text("namespace"))
+    try:
+        return check_namespace(namespace)
+    except UsageError as error:
+        if choice.origins["namespace"].source is Source.ARGUMENT:
+            raise
+        raise block.complaint("namespace", error.message, remedy=error.remedy) from None
+
+
+def _hydration(choice: Choice, block: Block) -> Hydration:
+    text = choice.text("hydration", Hydration.FULL, block.text("hydrationStrategy"))
+    if text in set(Hydration):
+        return Hydration(text)
+    problem = f'expected full or lazy, found "{text}"{suggestion(text, Hydration)}'
+    if choice.origins["hydration"].source is Source.ARGUMENT:
+        raise UsageError(
+            f"hydration: {problem}", kind=ErrorKind.INVALID_ARGUMENT, remedy="Give hydration as full or lazy."
+        )
+    raise block.complaint("hydrationStrategy", problem)
+
+
+def _directories(choice: Choice, block: Block) -> tuple[str, ...]:
+    names = block.texts("directories")
+    for name in names or ():
+        if name in {"", ".", ".."} or "/" in name:
+            raise block.complaint("directories", f'expected names of folders of the runtime data, found "{name}"')
+        if name in ALWAYS_LOCAL:
+            choice.warnings.append(f"{block.where}: {block.at('directories')}: {name} always stays on this machine")
+    return choice.of("directories", in_datastore(), (None if names is None else in_datastore(names), choice.declared))
+
+
+def _unknown(found: Declared, *, ours: bool) -> Iterator[str]:
+    """Warn about keys that nobody reads. Called last, when every key that is known has been asked for."""
+    yield from found.block.unknown()
+    if ours and found.config is not found.block:
+        yield from found.config.unknown()
+
+
+def _unused(found: Declared, marker: Marker | None) -> Iterator[str]:
+    if marker is None or found.origin.source in {Source.MARKER, Source.DEFAULT}:
+        return
+    there = marker.block().block("datastore")
+    if unused := [there.at(key) for key in _OF_ONE_DATASTORE if there.values.get(key) is not None]:
+        yield f"{marker.path}: {', '.join(unused)}: not used, because another datastore is named by {found.origin}"
+
+
+def _odd_prefix(location: object) -> Iterator[str]:
+    if isinstance(location, S3 | GCS | Azure) and (location.prefix.startswith("/") or location.prefix.endswith("/")):
+        yield f'the prefix "{location.prefix}" is taken as it is, so keys begin with "{location.prefix}/"'
+
+
+def _shared_cache(marker: Marker | None) -> Iterator[str]:
+    if marker is not None:
+        yield f"{marker.path} has no repoId, so its cache is shared with every repo on this machine that has none"

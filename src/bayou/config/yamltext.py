@@ -1,0 +1,66 @@
+"""Values as YAML text: strings double-quoted (repository spec 1.6), mappings one key per line, lists in brackets."""
+
+import math
+import re
+from collections.abc import Mapping
+
+from bayou.errors import ErrorKind, UsageError
+
+_PLAIN_KEY = re.compile(r"(?!(?:null|true|false)\Z)[A-Za-z_][A-Za-z0-9_-]*", re.IGNORECASE)
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_INDENT = 2
+
+
+def lines(mapping: Mapping[str, object], indent: int) -> str:
+    """Write a mapping as lines."""
+    written = []
+    for key, value in mapping.items():
+        if isinstance(value, Mapping) and value:
+            written.append(f"{' ' * indent}{_key(key)}:\n{lines(value, indent + _INDENT)}")
+        else:
+            written.append(f"{' ' * indent}{_key(key)}: {flow(value)}\n")
+    return "".join(written)
+
+
+def flow(value: object) -> str:  # noqa: PLR0911 - one return per type
+    """Write a value within one line."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return _quoted(value)
+        case int():
+            return str(value)
+        case float() if math.isfinite(value):
+            return repr(value)
+        case float():
+            return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+        case list() | tuple():
+            return f"[{', '.join(map(flow, value))}]"
+        case Mapping():
+            return f"{{{', '.join(f'{_key(key)}: {flow(item)}' for key, item in value.items())}}}"
+        case _:
+            raise UsageError(
+                f"a value of type {type(value).__name__} has no form in YAML", kind=ErrorKind.INVALID_CONFIG
+            )
+
+
+def _key(key: object) -> str:
+    return key if isinstance(key, str) and _PLAIN_KEY.fullmatch(key) else flow(key)
+
+
+def _quoted(text: str) -> str:
+    return f'"{"".join(map(_character, text))}"'
+
+
+def _character(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if 0xD800 <= code <= 0xDFFF:
+        raise UsageError("a text with half a surrogate pair has no form in YAML", kind=ErrorKind.INVALID_CONFIG)
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

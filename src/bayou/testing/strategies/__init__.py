@@ -1,0 +1,35 @@
+"""Hypothesis strategies for everything that has a rule in `bayou.domain` and `bayou.layout`.
+
+For property tests of stores, remotes and anything else that has to cope with whatever a datastore can hold.
+"""
+
+from bayou.testing.strategies.indexes import entries, index_of, indexes, times
+from bayou.testing.strategies.names import (
+    data_names,
+    model_ids,
+    model_names,
+    model_types,
+    models,
+    namespaces,
+    raw_model_types,
+)
+from bayou.testing.strategies.paths import cache_trees, hostile_paths, known_meanings, known_paths, safe_paths
+
+__all__ = [
+    "cache_trees",
+    "data_names",
+    "entries",
+    "hostile_paths",
+    "index_of",
+    "indexes",
+    "known_meanings",
+    "known_paths",
+    "model_ids",
+    "model_names",
+    "model_types",
+    "models",
+    "namespaces",
+    "raw_model_types",
+    "safe_paths",
+    "times",
+]

@@ -1,0 +1,32 @@
+"""What `make demo` shows is what it says."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.server
+def test_the_demo_shows_what_it_promises() -> None:
+    command = [sys.executable, "-m", "demo"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=240)  # noqa: S603 - ours
+    assert done.returncode == 0, done.stderr
+    for twice in (  # on a folder and on a real S3 server
+        "honours create-if-absent: yes, replace-if-match: yes",
+        "16 writers claim one name: 1 wins",
+        "it says 40,",
+    ):
+        assert done.stdout.count(twice) == 2
+    for line in (
+        "its own bytes were found there",
+        "1048576 bytes, equal: True",
+        "up and down again, 128 MiB, streamed",
+        "its index names 36 files in 21 partitions",
+        "the index has the same bytes: True",
+        "36 of 36 objects have the content that the index says",
+        "the server is stopped",
+    ):
+        assert line in done.stdout
