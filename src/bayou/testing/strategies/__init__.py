@@ -14,8 +14,10 @@ from bayou.testing.strategies.names import (
     raw_model_types,
 )
 from bayou.testing.strategies.paths import cache_trees, hostile_paths, known_meanings, known_paths, safe_paths
+from bayou.testing.strategies.replicas import Sides, sides
 
 __all__ = [
+    "Sides",
     "cache_trees",
     "data_names",
     "entries",
@@ -31,5 +33,6 @@ __all__ = [
     "namespaces",
     "raw_model_types",
     "safe_paths",
+    "sides",
     "times",
 ]

@@ -1,0 +1,32 @@
+"""One model that two machines defined with different ids: the published id stays, and both lead to the model."""
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any, TypeAlias
+
+from bayou.domain.merges.resolution import Rehome, TakeRemote
+
+Aliases: TypeAlias = frozenset[frozenset[str]]
+"""Pairs of ids that are one model. They only ever grow, so two machines' lists merge by union."""
+
+
+def merge_definitions(
+    local: Mapping[str, Any], remote: Mapping[str, Any], *, written_here: bool
+) -> TakeRemote | Rehome:
+    ours, theirs = local.get("id"), remote.get("id")
+    if isinstance(ours, str) and isinstance(theirs, str) and ours != theirs:
+        return Rehome(given_up=ours, kept=theirs)
+    return TakeRemote(keep_aside=written_here)
+
+
+def with_alias(aliases: Aliases, rehomed: Rehome) -> Aliases:
+    return aliases | {frozenset({rehomed.given_up, rehomed.kept})}
+
+
+def ids_of_model(aliases: Iterable[AbstractSet[str]], model_id: str) -> frozenset[str]:
+    """Every id under which artifacts of this model may lie, over any number of conflicts."""
+    known = {model_id}
+    pairs = list(aliases)
+    while reached := {i for pair in pairs if not known.isdisjoint(pair) for i in pair} - known:
+        known |= reached
+    return frozenset(known)
