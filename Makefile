@@ -9,7 +9,7 @@ BIN := .venv/bin
 ARGS :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format types contracts check bench lock clean
+.PHONY: help install demo test lint format types contracts check bench bench-large lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -41,7 +41,7 @@ contracts: install ## check that each room imports only rooms below it
 check: lint types contracts test ## everything above that can fail
 
 bench: install ## run the benchmarks, a few minutes: ratios, measured side by side
-	@for benchmark in benchmarks/*.py; do echo; echo "== $$benchmark"; $(BIN)/python "$$benchmark" || exit 1; done
+	@for one in storage wire imports; do echo; echo "== $$one"; $(BIN)/python benchmarks/$$one.py $(ARGS) || exit 1; done
 
 lock: install ## bring the locks up to date with pyproject.toml and package.json; ARGS=--upgrade for newer releases
 	@$(PYTHON) scripts/bootstrap.py lock $(ARGS)

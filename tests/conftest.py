@@ -19,7 +19,7 @@ settings.register_profile(
     database=None,
     print_blob=True,
 )
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or "default")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -92,6 +92,50 @@ def test_the_settings_of_a_tool_install_nothing_but_a_requirement_or_a_move_does
     assert bootstrap.python_fingerprint() != before
 
 
+def test_new_locks_install_anew(bootstrap: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "LOCK", tmp_path / "dev.txt")
+    monkeypatch.setattr(bootstrap, "ROOT", tmp_path)
+    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    prints = []
+    for content in ("one", "another"):
+        (tmp_path / "dev.txt").write_text(content)
+        (tmp_path / "package-lock.json").write_text(content)
+        prints.append((bootstrap.python_fingerprint(), bootstrap.node_fingerprint()))
+    assert prints[0][0] != prints[1][0]
+    assert prints[0][1] != prints[1][1]
+
+
+@pytest.mark.parametrize("has_uv", [True, False])
+def test_whatever_is_fetched_is_checked_against_the_lock(
+    bootstrap: ModuleType, monkeypatch: pytest.MonkeyPatch, *, has_uv: bool
+) -> None:
+    commands: list[tuple[str, ...]] = []
+
+    def note(*command: object, **_: object) -> bool:
+        commands.append(tuple(map(str, command)))
+        return has_uv or command[0] != "uv"
+
+    monkeypatch.setattr(bootstrap, "run", note)
+    monkeypatch.setattr(bootstrap, "succeeds", note)
+    bootstrap.install_python()
+    locked, ours = (command for command in commands if "install" in command)
+    assert ("uv" in locked) is has_uv
+    assert {"--require-hashes", "--no-deps", str(bootstrap.LOCK)} <= set(locked)
+    assert {"--no-deps", "--no-build-isolation", str(ROOT)} <= set(ours)
+    assert {"--offline", "--no-index"} & set(ours)
+
+
+def test_an_environment_without_the_project_is_not_sound(
+    bootstrap: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert bootstrap.python_runs()
+    monkeypatch.setattr(bootstrap, "PYTHON", tmp_path / "missing")
+    assert not bootstrap.python_runs()
+    (tmp_path / "missing").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "missing").chmod(0o755)
+    assert not bootstrap.python_runs()
+
+
 def test_every_development_requirement_is_pinned_with_hashes() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     groups = project["dependency-groups"]
