@@ -181,7 +181,7 @@ def plugins(monkeypatch: pytest.MonkeyPatch) -> None:
         for name, function in (("@org/good", "make_store"), ("@org/bad", "make_nothing"))
     )
     monkeypatch.setitem(sys.modules, __name__, SimpleNamespace(**globals()))
-    monkeypatch.setattr(sys.modules["bayou.storage.connect"], "entry_points", offered.select)
+    monkeypatch.setattr("importlib.metadata.entry_points", offered.select)
 
 
 @pytest.mark.usefixtures("plugins")

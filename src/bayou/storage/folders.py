@@ -85,11 +85,14 @@ def _make(root: Path, segments: Sequence[str], *, durable: bool) -> int | None:
         fd = os.dup(top)
     try:
         for segment in segments:
-            with suppress(FileExistsError):
-                os.mkdir(segment, dir_fd=fd)
-                if durable:
-                    os.fsync(fd)
-            fd = _descend(fd, segment)
+            try:
+                fd = _descend(fd, segment)
+            except FileNotFoundError:
+                with suppress(FileExistsError):
+                    os.mkdir(segment, dir_fd=fd)
+                    if durable:
+                        os.fsync(fd)
+                fd = _descend(fd, segment)
     except FileNotFoundError:
         os.close(fd)
         return None
