@@ -1,5 +1,6 @@
 """What is configured is what is asked for: seen by a server that writes down every request."""
 
+import os
 import sys
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -117,6 +118,22 @@ async def test_azure(witness: Witness) -> None:
     (seen,) = witness.seen
     assert seen.path == "/account/container/team/data/a%20b"
     assert seen.headers["authorization"].startswith("SharedKey account:")
+
+
+async def test_azure_with_the_login_of_its_command_line_tool(
+    witness: Witness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "azureProfile.json").touch()
+    token = '{"accessToken": "of-az", "expiresOn": "2099-01-01 00:00:00.000000", "expires_on": 4070908800}'
+    token = token.replace("}", ', "subscription": "s", "tenant": "t", "tokenType": "Bearer"}')
+    (tmp_path / "az").write_text(f"#!/bin/sh\necho '{token}'\n")
+    (tmp_path / "az").chmod(0o755)
+    monkeypatch.delenv("AZURE_STORAGE_ACCOUNT_KEY")
+    monkeypatch.setenv("AZURE_CONFIG_DIR", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    await ask(Azure("container", account="account", endpoint=f"{witness.endpoint}/account"))
+    (seen,) = witness.seen
+    assert seen.headers["authorization"] == "Bearer of-az"
 
 
 async def test_no_request_is_repeated_below_the_retries(witness: Witness) -> None:

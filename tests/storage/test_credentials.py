@@ -13,7 +13,7 @@ from bayou.config.locations import S3, Location
 from bayou.errors import Denied, ErrorKind
 from bayou.storage import connect
 from bayou.storage import credentials as credentials_module
-from bayou.storage.credentials import AwsCredentials, aws_credentials
+from bayou.storage.credentials import AwsCredentials, aws_credentials, azure_cli_is_logged_in
 from bayou.testing.contract.expect import read
 from bayou.testing.servers import Server
 
@@ -78,6 +78,26 @@ def test_nothing_anywhere_is_said_at_once(home: Path) -> None:
         aws_credentials(OFF, home)
     assert caught.value.kind is ErrorKind.CREDENTIALS_MISSING
     assert "aws configure" in caught.value.remedy
+
+
+def test_a_mere_region_does_not_ask_for_boto3(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (home / ".aws" / "config").write_text("[default]\nregion = eu-central-1\n")
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert aws_credentials({}, home).source == "machine (instance metadata)"
+
+
+def test_azure_asks_the_command_line_tool_only_where_somebody_logged_in(tmp_path: Path) -> None:
+    environ = {"PATH": str(tmp_path)}
+    assert not azure_cli_is_logged_in(environ, tmp_path)
+    (tmp_path / "az").write_text("#!/bin/sh\n")
+    (tmp_path / "az").chmod(0o755)
+    assert not azure_cli_is_logged_in(environ, tmp_path)
+    (tmp_path / ".azure").mkdir()
+    (tmp_path / ".azure" / "azureProfile.json").touch()
+    assert azure_cli_is_logged_in(environ, tmp_path)
+    assert azure_cli_is_logged_in(environ | {"AZURE_CONFIG_DIR": str(tmp_path / ".azure")}, tmp_path / "other")
+    assert not azure_cli_is_logged_in(environ | {"IDENTITY_ENDPOINT": "http://localhost"}, tmp_path)
+    assert not azure_cli_is_logged_in({"PATH": str(tmp_path / ".azure")}, tmp_path)
 
 
 def test_a_profile_without_boto3_says_what_to_install(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 from bayou.config.declaration import PLUGIN_GROUP
 from bayou.config.locations import GCS, S3, Azure, Folder, Location, Mongo, Plugin
 from bayou.errors import ErrorKind, Unsupported, UsageError
-from bayou.storage.credentials import aws_credentials
+from bayou.storage.credentials import aws_credentials, azure_cli_is_logged_in
 from bayou.storage.filesystem import FilesystemStore
 from bayou.storage.limit import Limit, Window
 from bayou.storage.port import Store
@@ -119,6 +119,8 @@ def _azure(location: Azure) -> Store:
         config["account_name"] = location.account
     if location.endpoint is not None:
         config["endpoint"] = location.endpoint
+    if azure_cli_is_logged_in(os.environ, Path.home()):
+        config["use_azure_cli"] = True
     options = _client_options(location.endpoint, {})
 
     def client(retries: "RetryConfig") -> AzureStore:

@@ -6,6 +6,7 @@ work (extra `aws`).
 """
 
 import importlib.util
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -39,7 +40,7 @@ def aws_credentials(environ: Mapping[str, str], home: Path) -> AwsCredentials:
         return AwsCredentials("environment (AWS_ACCESS_KEY_ID)")
     if environ.get("AWS_WEB_IDENTITY_TOKEN_FILE") and environ.get("AWS_ROLE_ARN"):
         return AwsCredentials("web identity (AWS_WEB_IDENTITY_TOKEN_FILE)")
-    if profile or _has_profiles(environ, home):
+    if profile or _has_default_profile(environ, home):
         return AwsCredentials(f"profile {profile or 'default'}", _profile_provider(profile))
     if environ.get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") or environ.get("AWS_CONTAINER_CREDENTIALS_FULL_URI"):
         return AwsCredentials("container")
@@ -52,14 +53,29 @@ def aws_credentials(environ: Mapping[str, str], home: Path) -> AwsCredentials:
 _GET_SOME = "Run `aws configure sso` or `aws configure`, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
 
 
-def _has_profiles(environ: Mapping[str, str], home: Path) -> bool:
-    files = {"AWS_SHARED_CREDENTIALS_FILE": "credentials", "AWS_CONFIG_FILE": "config"}
-    return any(Path(environ.get(name) or home / ".aws" / file).is_file() for name, file in files.items())
+def azure_cli_is_logged_in(environ: Mapping[str, str], home: Path) -> bool:
+    """Whether `az` can give a token, which obstore asks for last but one: before the machine's own identity."""
+    if environ.get("IDENTITY_ENDPOINT") or environ.get("MSI_ENDPOINT"):
+        return False  # an identity was assigned on purpose
+    folder = Path(environ.get("AZURE_CONFIG_DIR") or home / ".azure")
+    return (folder / "azureProfile.json").is_file() and shutil.which("az", path=environ.get("PATH")) is not None
+
+
+def _has_default_profile(environ: Mapping[str, str], home: Path) -> bool:
+    if Path(environ.get("AWS_SHARED_CREDENTIALS_FILE") or home / ".aws" / "credentials").is_file():
+        return True
+    # A configuration often says no more than a region: not worth a complaint about a missing boto3.
+    has_config = Path(environ.get("AWS_CONFIG_FILE") or home / ".aws" / "config").is_file()
+    return has_config and _boto3_is_installed()
+
+
+def _boto3_is_installed() -> bool:
+    return importlib.util.find_spec("boto3") is not None
 
 
 def _profile_provider(profile: str | None) -> "S3CredentialProvider":
     name = f"AWS profile {profile or 'default'!r}"
-    if importlib.util.find_spec("boto3") is None:
+    if not _boto3_is_installed():
         message = f"the {name} needs boto3, which is not installed"
         remedy = "Install bayou-datastore[aws], or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."
         raise Denied(message, kind=ErrorKind.CREDENTIALS_MISSING, remedy=remedy)
