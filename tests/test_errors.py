@@ -1,12 +1,17 @@
 """The tree of errors, and the table that documents it."""
 
+import copy
+import pickle
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import bayou
-from bayou.errors import BayouError, Corrupt, ErrorKind
+from bayou.config.locations import Misfit
+from bayou.errors import BayouError, Corrupt, ErrorKind, Unavailable
 
 CATEGORIES = [category for category in BayouError.__subclasses__() if category.__module__ == BayouError.__module__]
 TABLE = Path(__file__).parent.parent.joinpath("docs/errors.md").read_text()
@@ -16,6 +21,19 @@ def example(category: type[BayouError]) -> BayouError:
     if issubclass(category, Corrupt):
         return category("some/key", expected="an index", found="a poem")
     return category("what happened")
+
+
+def pickled(error: BayouError, protocol: int) -> BayouError:
+    found = pickle.loads(pickle.dumps(error, protocol))  # noqa: S301 - our own bytes
+    assert isinstance(found, BayouError)
+    return found
+
+
+ROUND_TRIPS: list[Callable[[BayouError], BayouError]] = [
+    copy.copy,
+    copy.deepcopy,
+    *(partial(pickled, protocol=protocol) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)),
+]
 
 
 def documented_row(category: type[BayouError]) -> list[str]:
@@ -61,6 +79,25 @@ def test_corrupt_says_where_and_what() -> None:
     error = Corrupt("_index/_meta.json", expected="a JSON object", found="an array")
     assert str(error) == "_index/_meta.json: expected a JSON object, found an array"
     assert (error.where, error.expected, error.found) == ("_index/_meta.json", "a JSON object", "an array")
+
+
+@pytest.mark.parametrize("round_trip", ROUND_TRIPS)
+@pytest.mark.parametrize(
+    "error",
+    [
+        *map(example, CATEGORIES),
+        Unavailable("slow down", kind=ErrorKind.THROTTLED, remedy="Wait.", retry_after=2.5),
+        Corrupt("k", expected="a", found="b", kind=ErrorKind.HASH_MISMATCH, remedy="Restore it."),
+        Misfit("bucket", "is too short"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_can_go_to_another_process(error: BayouError, round_trip: Callable[[BayouError], BayouError]) -> None:
+    error.__notes__ = ["while pulling"]  # as `add_note` does, but once
+    found = round_trip(error)
+    assert type(found) is type(error)
+    assert (str(found), found.args, vars(found)) == (str(error), error.args, vars(error))
+    assert found.__notes__ == ["while pulling"]
 
 
 def test_the_front_door_offers_the_whole_tree() -> None:

@@ -4,6 +4,7 @@ A handler catches a category; a program or a dashboard switches on `kind`; a per
 The table of categories is in docs/errors.md.
 """
 
+import copyreg
 from enum import StrEnum
 from typing import ClassVar
 
@@ -63,6 +64,10 @@ class BayouError(Exception):
     def __str__(self) -> str:
         # Not the base's: KeyError, which NotFound also is, would show the repr of the message.
         return self.message
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Errors cross process boundaries. Restored by their state, not by a call: each class has its own signature.
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class UsageError(BayouError, ValueError):

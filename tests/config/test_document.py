@@ -58,6 +58,13 @@ def test_a_file_without_content_is_nothing(text: str) -> None:
     assert load(text, "file") is None
 
 
+def _unfolding(first: str, next_one: str) -> str:
+    """Forty lines, each of which repeats the one before it twice."""
+    lines = [f"a0: &a0 {first}"]
+    lines += [f"a{at}: &a{at} {next_one.format(f'*a{at - 1}')}" for at in range(1, 40)]
+    return "\n".join(lines)
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -69,23 +76,47 @@ def test_a_file_without_content_is_nothing(text: str) -> None:
         ("--- 1\n--- 2\n", "single document"),
         ("a: !!binary aGk=\n", "line 1, column 4"),
         ("a: !!python/object:os.system x\n", "line 1, column 4"),
-        ("a: !!int x\n", "invalid literal"),
+        ("a: !!int x\n", "line 1, column 4: not a whole number of at most 64 bits"),
+        ("a: !!float x\n", "a value does not fit the type of its tag"),
+        ("a: !!float ''\n", "a value does not fit the type of its tag"),
+        ("a: !!bool x\n", "a value does not fit the type of its tag"),
         ("{[1]: 2}\n", "line 1"),
         ("a: \x00\n", "file"),
         (f"a: {'[' * 100_000}", "more than 100 levels deep"),
         ("- " * 100_000, "more than 100 levels deep"),
-        (f"a: {'9' * 5000}\n", "integer string conversion"),
+        (f"a: {'9' * 5000}\n", "line 1, column 4: not a whole number of at most 64 bits"),
+        (f"a: 0x{'f' * 20_000}\n", "line 1, column 4: not a whole number of at most 64 bits"),
+        (f"a: {2**64}\n", "line 1, column 4: not a whole number of at most 64 bits"),
+        (_unfolding("[x, x]", "[{0}, {0}]"), "more than 10000 values"),
+        (_unfolding("{k: v}", "{{<<: [{0}, {0}]}}"), "more than 10000 values"),
+        ("".join(f"k{at}: {at}\n" for at in range(20_000)), "line 5000, column 8: more than 10000 values"),
+        ("a: &x [*x]\n", "line 1, column 8: an alias for what it is a part of"),
+        ("a: &x {b: [*x]}\n", "line 1, column 12: an alias for what it is a part of"),
+        ('"\\e[2J": 1\n"\\e[2J": 2\n', r'the key "\x1b[2J" is there twice'),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(text: str, problem: str) -> None:
     with pytest.raises(UsageError) as refused:
         load(text, "repo/.swamp.yaml")
     assert problem.replace("file", "repo/.swamp.yaml") in refused.value.message
-    assert refused.value.message.startswith("repo/.swamp.yaml")
+    assert refused.value.message.startswith(("repo/.swamp.yaml: ", "repo/.swamp.yaml, line "))
+    assert refused.value.message.count("repo/.swamp.yaml") == 1
+    assert refused.value.message.isprintable()
     assert refused.value.kind is ErrorKind.INVALID_CONFIG
 
 
-def test_a_document_that_contains_itself_is_read_to_the_end() -> None:
-    loaded = load("a: &x [*x]\n", "file")
+def test_a_key_that_is_there_twice_is_the_whole_message() -> None:
+    with pytest.raises(UsageError) as refused:
+        load("a: 1\nb: 2\na: 3\n", "file")
+    assert refused.value.message == 'file, line 3, column 1: the key "a" is there twice'
+
+
+@pytest.mark.parametrize("number", [2**64 - 1, -(2**64) + 1, 0])
+def test_whole_numbers_up_to_64_bits_are_read(number: int) -> None:
+    assert load(f"a: {number}\n", "file") == {"a": number}
+
+
+def test_as_many_values_as_anybody_writes_by_hand_are_read() -> None:
+    loaded = load("".join(f"k{at}: {at}\n" for at in range(4_999)), "file")
     assert isinstance(loaded, dict)
-    assert loaded["a"][0] is loaded["a"]
+    assert len(loaded) == 4_999

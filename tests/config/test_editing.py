@@ -13,7 +13,7 @@ from bayou.config.yamltext import lines
 from bayou.errors import UsageError
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-_SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-(10**20), 10**20), st.floats(allow_nan=False), _TEXT)
+_SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-(2**64) + 1, 2**64 - 1), st.floats(allow_nan=False), _TEXT)
 _VALUES = st.recursive(
     _SCALARS,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_TEXT, inner, max_size=3),

@@ -202,6 +202,55 @@ def test_another_datastore_takes_nothing_from_the_markers_and_says_so(repo: Path
     assert warning.endswith("not used, because another datastore is named by environment SWAMP_DATASTORE")
 
 
+@pytest.mark.parametrize(
+    ("datastore", "unused"),
+    [
+        (
+            '{type: "@swamp/gcs-datastore", config: {bucket: lake, pullConcurrency: 1, requestTimeoutMs: 5000}}',
+            "datastore.config.pullConcurrency, datastore.config.requestTimeoutMs: not used",
+        ),
+        (
+            "{type: s3, bucket: lake, pushConcurrency: 1, syncTimeoutMs: 1}",
+            "datastore.syncTimeoutMs, datastore.pushConcurrency: not used",
+        ),
+    ],
+)
+def test_tuning_that_goes_unused_is_named(repo: Path, datastore: str, unused: str) -> None:
+    [warning] = _load(repo, f"repoId: a\ndatastore: {datastore}\n", {"SWAMP_DATASTORE": "filesystem:x"}).warnings
+    assert warning.startswith(f"{repo}/.swamp.yaml: {unused}")
+
+
+@pytest.mark.parametrize("datastore", ['{type: "@acme/ftp", config: {pullConcurrency: 1}}', "{type: s, config: 5}"])
+def test_a_config_that_is_not_ours_has_no_tuning(repo: Path, datastore: str) -> None:
+    marker = f"repoId: a\ndatastore: {datastore}\n"
+    assert _load(repo, marker, {"SWAMP_DATASTORE": "filesystem:x"}).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("start", "environ", "repo_dir"),
+    [
+        ("a\0b", {}, None),
+        ("", {}, Path("a\0b")),
+        ("", {"SWAMP_REPO_DIR": "a\0b"}, None),
+        ("", {"SWAMP_REPO_DIR": "$A", "A": "a\0b"}, None),
+        ("", {"SWAMP_HOME": "/a\0b"}, None),
+    ],
+)
+def test_a_path_that_no_disk_can_hold_is_refused(
+    repo: Path, start: str, environ: dict[str, str], repo_dir: Path | None
+) -> None:
+    (repo / ".swamp.yaml").write_text("repoId: a\n")
+    with pytest.raises(UsageError, match="the path contains a NUL character"):
+        _load(repo / start, environ=environ, arguments=Arguments(repo_dir=repo_dir))
+
+
+def test_half_a_surrogate_in_the_environment_can_be_reported(repo: Path) -> None:
+    [warning] = _load(repo, "repoId: a\n", {"SWAMP_LOCK_TIMEOUT_MS": "\udcff"}).warnings
+    assert warning.endswith(r'found "\udcff"')
+    with pytest.raises(NotFound, match=r"\\udcff is not a repo"):
+        _load(repo, environ={"SWAMP_REPO_DIR": "/\udcff"})
+
+
 def test_an_argument_may_bind_a_namespace_to_any_datastore(repo: Path) -> None:
     settings = _load(repo, S3_MARKER, {"SWAMP_DATASTORE": "s3:other"}, Arguments(namespace="audit", hydration="lazy"))
     assert settings.namespace == "audit"
@@ -236,6 +285,10 @@ def test_the_variables_of_one_kind_of_bucket_say_nothing_about_another(repo: Pat
         ("  config: {bucket: lake, secretAccessKey: hunter2}", "config.secretAccessKey is ignored: credentials"),
         ("  config: {bucket: lake, prefix: a/}", 'the prefix "a/" is taken as it is, so keys begin with "a//"'),
         ("  directories: [data, secrets]", "datastore.directories: secrets always stays on this machine"),
+        ("  directories: [data, outptus]", 'directories: "outptus" is not a folder that existing clients have'),
+        ("  directories: [data, outptus]", 'did you mean "outputs"?'),
+        ('  config: {bucket: lake, prefix: "\\e[2J/"}', r'the prefix "\x1b[2J/" is taken as it is'),
+        ('  "\\e[2J": x', r"datastore.\x1b[2J is not a known key"),
     ],
 )
 def test_doubts_are_warnings(repo: Path, line: str, warning: str) -> None:
@@ -244,6 +297,81 @@ def test_doubts_are_warnings(repo: Path, line: str, warning: str) -> None:
     assert len(settings.warnings) == 1
     assert warning in settings.warnings[0]
     assert "hunter2" not in settings.warnings[0]
+    assert settings.warnings[0].isprintable()
+
+
+@pytest.mark.parametrize(
+    ("line", "warning"),
+    [
+        ("datastor: {type: s3}", 'datastor is not a known key and is ignored; did you mean "datastore"?'),
+        ("repoID: x", 'repoID is not a known key and is ignored; did you mean "repoId"?'),
+        ("qqq: x", "qqq is not a known key and is ignored"),
+        ("apiKey: hunter2", "apiKey is ignored: credentials come from the environment"),
+    ],
+)
+def test_an_unknown_key_of_the_marker_is_named(repo: Path, line: str, warning: str) -> None:
+    [found] = _load(repo, f"repoId: a\n{line}\n").warnings
+    assert found.startswith(f"{repo}/.swamp.yaml: {warning}")
+    assert "hunter2" not in found
+    assert _load(repo, f"repoId: a\n{line}\n", {"SWAMP_DATASTORE": "s3:lake"}).warnings == (found,)
+
+
+def test_the_keys_of_the_specification_are_known(repo: Path) -> None:
+    keys = [
+        "swampVersion",
+        "initializedAt",
+        "upgradedAt",
+        "modelsDir",
+        "workflowsDir",
+        "vaultsDir",
+        "driversDir",
+        "datastoresDir",
+        "reportsDir",
+        "telemetryEndpoint",
+        "telemetryDisabled",
+        "telemetryKeepFlushed",
+        "tools",
+        "logLevel",
+        "gitignoreManaged",
+        "trustedCollectives",
+        "trustMemberCollectives",
+        "lastSkillMigrationWarning",
+        "skillMigrationDismissed",
+        "lastStalenessWarning",
+        "autoGc",
+        "defaultVault",
+        "tool",
+    ]
+    assert _load(repo, "repoId: a\ndatastore:\n" + "".join(f"{key}:\n" for key in keys)).warnings == ()
+
+
+def test_a_directory_that_is_named_twice_counts_once_and_in_its_place(repo: Path) -> None:
+    marker = "datastore: {type: filesystem, path: x, directories: [outputs, data, outputs, data]}\n"
+    assert _load(repo, marker).directories == ("outputs", "data")
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        '{type: "@keeb/mongodb-datastore", config: {uri: "mongodb://root:hunter2@h/db", password: hunter2}}',
+        '{type: "@acme/ftp", config: {uri: {deep: [hunter2]}, password: hunter2}}',
+        '{type: "@swamp/s3-datastore", config: {bucket: lake, headers: {X-Uri-Password-Free: hunter2}}}',
+    ],
+)
+def test_a_listing_shows_the_keys_of_a_config_that_is_not_ours_but_no_values(repo: Path, location: str) -> None:
+    marker = f"repoId: a\ndatastore: {location.replace('X-Uri-Password-Free', 'X-Uri')}\n"
+    settings = _load(repo, marker)
+    listed = settings.listing()[0][1]
+    assert "uri" in listed.lower()
+    assert "***" in listed
+    assert "hunter2" not in listed
+    assert "hunter2" not in repr(settings)
+
+
+def test_a_listing_is_safe_to_print(repo: Path) -> None:
+    settings = _load(repo, 'datastore: {type: filesystem, path: x, exclude: ["\\e[2J"]}\n')
+    assert r"\x1b[2J" in dict(row[:2] for row in settings.listing())["exclude"]
+    assert all(text.isprintable() for row in settings.listing() for text in row)
 
 
 def test_keys_of_a_plugin_are_its_own(repo: Path) -> None:
@@ -267,6 +395,15 @@ def test_keys_of_a_plugin_are_its_own(repo: Path) -> None:
         ("datastore: {type: filesystem, path: x, directories: [1]}\n", "expected a list of texts, found the number 1"),
         ("datastore: {type: filesystem, path: x, directories: [a/b]}\n", 'found "a/b"'),
         ("datastore: {type: filesystem, path: x, directories: ['..']}\n", 'found ".."'),
+        ('datastore: {type: filesystem, path: x, directories: ["\\0"]}\n', r'found "\x00"'),
+        ("datastore: {type: filesystem, path: x, directories: ['a\\b']}\n", "expected names of folders"),
+        ("datastore: {type: filesystem, path: x, directories: [_index]}\n", '"_index" is not for data'),
+        ("datastore: {type: filesystem, path: x, directories: [_control]}\n", '"_control" is not for data'),
+        ("datastore: {type: filesystem, path: x, directories: [.locks]}\n", '".locks" is not for data'),
+        ("datastore: {type: filesystem, path: x, directories: [datastore-bundles]}\n", "is not for data"),
+        ('repoId: "\\e[2J"\n', r'found "\x1b[2J"'),
+        ('datastore: "\\e[2J"\n', r'found the text "\x1b[2J"'),
+        ('datastore: "mongodb://root:hunter2@h"\n', "expected a mapping, found the text (not repeated"),
         ("datastore: {type: filesystem, path: x, exclude: {a: b}}\n", "expected a list of texts, found a mapping"),
         ("datastore: {type: filesystem, path: x, hydrationStrategy: Lazy}\n", 'found "Lazy"; did you mean "lazy"?'),
         (
@@ -284,6 +421,8 @@ def test_what_is_wrong_in_the_marker_is_named_with_its_place(repo: Path, marker:
         _load(repo, marker)
     assert refused.value.message.startswith(f"{repo}/.swamp.yaml: ")
     assert problem in refused.value.message
+    assert refused.value.message.isprintable()
+    assert "hunter2" not in refused.value.message
     assert refused.value.remedy
 
 
@@ -359,7 +498,11 @@ def test_the_cache_belongs_to_the_repo_and_not_to_a_datastore_given_as_an_argume
 def test_a_cache_that_repos_share_by_accident_is_a_warning(repo: Path) -> None:
     settings = _load(repo, "datastore: {type: s3, bucket: lake}\n")
     assert settings.cache == repo.parent / "home/.swamp/repos/unknown"
-    assert [warning for warning in settings.warnings if "has no repoId" in warning] == list(settings.warnings)
+    [warning] = settings.warnings
+    assert (
+        warning
+        == f"{repo}/.swamp.yaml has no repoId, so its cache is shared with every repo on this machine that has none"
+    )
 
 
 def test_what_the_environment_of_the_process_says_does_not_count(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayou.config.locations import GCS, S3, Azure, Folder, Location, Mongo, Plugin
-from bayou.config.urls import parse, render
+from bayou.config.urls import displayed, parse, render
 from bayou.errors import ErrorKind, UsageError
 
 _ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
@@ -166,6 +166,10 @@ def test_texts_that_are_refused(text: str, problem: str) -> None:
         "az://lake?account_key=hunter2",
         "az://lake?sas_token=hunter2",
         "az://lake?sig=hunter2",
+        "s3://AKIA123%3Ahunter2%40lake/p",
+        "az://hunter2%40lake",
+        "s3://lake?endpoint=https://me:hunter2%2540host",
+        "mongodb://me:hunter2%40host",
         "mongodb://me:hunter2@host/db",
         "mongodb://me:hun/hunter2@host/db",
         "mongodb://host/db?tlsCertificateKeyFilePassword=hunter2",
@@ -177,6 +181,37 @@ def test_a_credential_in_a_url_is_refused_and_not_repeated(text: str) -> None:
         parse(text)
     assert refused.value.kind is ErrorKind.INVALID_URL
     assert "hunter2" not in str(refused.value) + refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "az://lake?endpoint=https://a.blob.core.windows.net/?sig=hunter2",
+        "s3://lake?endpoint=https://h/?X-Amz-Signature=hunter2",
+        '@swamp/s3-datastore:{"bucket":"me:hunter2@lake"}',
+    ],
+)
+def test_what_may_be_a_credential_is_refused_for_another_reason_and_not_repeated(text: str) -> None:
+    with pytest.raises(UsageError, match="not repeated") as refused:
+        parse(text)
+    assert "hunter2" not in str(refused.value) + refused.value.remedy
+
+
+def test_what_is_displayed_has_no_value_that_may_be_a_credential() -> None:
+    assert displayed(parse("s3://lake/a?header=X-Auth:hunter2&region=eu")) == "s3://lake/a?region=eu&header=X-Auth:***"
+    assert displayed(Plugin("@acme/ftp", {"a": {"b": 1}})) == '@acme/ftp:{"a":"***"}'
+    assert displayed(parse("mongodb://h/db")) == '@keeb/mongodb-datastore:{"uri":"***"}'
+    assert displayed(GCS("lake", "a")) == "gs://lake/a"
+    assert "hunter2" not in repr([Mongo({"uri": "hunter2"}), Plugin("@acme/ftp", {"a": "hunter2"})])
+    assert "hunter2" not in repr(S3("lake", headers=(("X-Auth", "hunter2"),)))
+
+
+@pytest.mark.parametrize(
+    "name", ["s3:x", "s3:/lake", "gs:a/b", "file:", "https:/x", "@a/b:c", "@acme/ftp:{}", "xy:z/a"]
+)
+def test_a_relative_folder_that_looks_like_a_url_stays_a_folder(name: str) -> None:
+    assert render(Folder(Path(name))) == f"./{name}"
+    assert parse(render(Folder(Path(name))), plugins=_acme) == Folder(Path(name))
 
 
 def test_a_text_is_as_short_as_it_can_be() -> None:

@@ -4,40 +4,12 @@ Whoever reads a block asks for its keys by name and type. A wrong type is an err
 found; a key that nobody asked for is one that nobody knows, so the list of known keys is the code that reads them.
 """
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
+from bayou.config.credentials import names_credential
 from bayou.config.suggestions import suggestion
-from bayou.errors import ErrorKind, UsageError
-
-# A name that says that its value is a credential.
-_CREDENTIAL = re.compile(
-    r"secret|passw|pwd$|token|credential|signature|authorization|cookie|access_?key|account_?key|api[-_]?key|private_?key|^sas|^sig$",
-    re.IGNORECASE,
-)
-
-
-def names_credential(name: str) -> bool:
-    return _CREDENTIAL.search(name) is not None
-
-
-def shown(value: object) -> str:  # noqa: PLR0911 - one return per type
-    """Name a value in a complaint, briefly, with its type as the writer of a configuration knows it."""
-    match value:
-        case None:
-            return "nothing"
-        case bool():
-            return str(value).lower()
-        case str():
-            return f'the text "{value}"' if len(value) <= 60 else f'the text "{value[:57]}..."'
-        case int() | float():
-            return f"the number {value}"
-        case Mapping():
-            return "a mapping"
-        case list() | tuple():
-            return "a list"
-        case _:
-            return f"a value of type {type(value).__name__}"
+from bayou.config.wording import described, refusal, shown
+from bayou.errors import UsageError
 
 
 class Block:
@@ -53,9 +25,8 @@ class Block:
         return f"{self.path}.{key}" if self.path else key
 
     def complaint(self, key: str, problem: str, *, remedy: str | None = None) -> UsageError:
-        return UsageError(
+        return refusal(
             f"{self.where}: {self.at(key)}: {problem}",
-            kind=ErrorKind.INVALID_CONFIG,
             remedy=remedy or f"Correct {self.at(key)} in {self.where}.",
         )
 
@@ -115,10 +86,11 @@ class Block:
             case other:
                 raise self._mismatch(key, "a mapping", other)
 
-    def unknown(self) -> Iterator[str]:
-        """Warn about each key that nobody asked for."""
+    def unknown(self, known: Collection[str] = ()) -> Iterator[str]:
+        """Warn about each key that nobody asked for, except those that are known for other reasons."""
+        known = self._asked.union(known)
         for key in map(str, self.values):
-            if key in self._asked:
+            if key in known:
                 continue
             if names_credential(key):
                 yield (
@@ -126,11 +98,4 @@ class Block:
                     " identity, never from here; remove it, and replace the credential if the file was shared"
                 )
             else:
-                yield f"{self.where}: {self.at(key)} is not a known key and is ignored{suggestion(key, self._asked)}"
-
-
-def described(allowed: range) -> str:
-    """Say a range of whole numbers in words."""
-    if allowed.stop > 2**53:
-        return f"a whole number, {allowed.start} or more"
-    return f"a whole number from {allowed.start} to {allowed.stop - 1}"
+                yield f"{self.where}: {self.at(key)} is not a known key and is ignored{suggestion(key, known)}"

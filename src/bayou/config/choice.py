@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from bayou.config import environment
-from bayou.config.block import described, shown
 from bayou.config.settings import Arguments, Origin, Source
-from bayou.errors import ErrorKind, UsageError
+from bayou.config.wording import described, refusal, shown
+from bayou.errors import ErrorKind
 
 _T = TypeVar("_T")
 
@@ -39,7 +39,7 @@ class Choice:
     ) -> int:
         argument: int | None = getattr(self._arguments, name)
         if argument is not None and argument not in allowed:
-            raise UsageError(
+            raise refusal(
                 f"{name}: expected {described(allowed)}, found {shown(argument)}",
                 kind=ErrorKind.INVALID_ARGUMENT,
                 remedy=f"Give {name} as {described(allowed)}.",

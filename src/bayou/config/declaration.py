@@ -11,6 +11,7 @@ from bayou.config.block import Block
 from bayou.config.locations import GCS, S3, Azure, Folder, Location, Misfit, Mongo, Plugin
 from bayou.config.paths import collapsed
 from bayou.config.suggestions import suggestion
+from bayou.config.wording import quoted
 from bayou.errors import UsageError
 
 PLUGIN_GROUP = "bayou.datastores"
@@ -45,12 +46,13 @@ def read(
     plugins: Callable[[], Iterable[str]] = plugin_types,
 ) -> Location:
     """Read a declaration. `config` is its `config_of`, `folder` finds the folder that a path means."""
-    kind = declared.required_text("type")
+    named = declared.required_text("type")
+    kind = S3.type if named == LEGACY_S3 else named
     try:
         match kind:
             case Folder.type:
                 return Folder(_folder(declared, folder))
-            case S3.type | "s3":
+            case S3.type:
                 return S3(
                     bucket=config.required_text("bucket"),
                     prefix=config.text("prefix") or "",
@@ -96,7 +98,7 @@ def _check_offered(kind: str, declared: Block, offered: Iterable[str]) -> None:
     if kind not in known:
         raise declared.complaint(
             "type",
-            f'"{kind}" is not a known type of datastore{suggestion(kind, known)}',
+            f"{quoted(kind)} is not a known type of datastore{suggestion(kind, known)}",
             remedy=f"Use one of {', '.join(known)}, or install the package that offers {kind}.",
         )
 

@@ -4,13 +4,19 @@ PyYAML speaks YAML 1.1, where `no` is false, `010` is eight and `12:30:00` is a 
 """
 
 import re
-from collections.abc import Iterator
 
 import yaml
 
-from bayou.errors import ErrorKind, UsageError
+from bayou.config.wording import quoted, refusal
+from bayou.errors import UsageError
+
+# What somebody wrote by hand is far below these limits.
+_MAX_NODES = 10_000
+_MAX_DEPTH = 100
+_MAX_BITS = 64
 
 _TAG = "tag:yaml.org,2002:"
+_INT = re.compile(r"[-+]?[0-9]{1,99}|0o[0-7]{1,99}|0x[0-9a-fA-F]{1,99}")
 _PLAIN_SCALARS = (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
@@ -19,13 +25,21 @@ _PLAIN_SCALARS = (
     ("float", r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", list("-+.")),
     ("merge", r"<<", ["<"]),
 )
-_MAX_DEPTH = 100
 _TYPES = ("null", "bool", "int", "float", "str", "seq", "map")
+
+
+def _fault(problem: str, at: yaml.Node | yaml.Event) -> yaml.MarkedYAMLError:
+    """Say what we refuse as PyYAML says what it refuses, so that both get their place in one way."""
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=at.start_mark)  # type: ignore[arg-type] # the stubs know PyYAML's own marks only
 
 
 def _int(_loader: yaml.SafeLoader | yaml.CSafeLoader, node: yaml.ScalarNode) -> int:
     text = str(node.value)
-    return int(text, 0) if text[:2] in {"0o", "0x"} else int(text)
+    if _INT.fullmatch(text):
+        value = int(text, 0) if text[:2] in {"0o", "0x"} else int(text)
+        if value.bit_length() <= _MAX_BITS:
+            return value
+    raise _fault(f"not a whole number of at most {_MAX_BITS} bits", node)
 
 
 def _core(loader: type[yaml.SafeLoader | yaml.CSafeLoader]) -> None:
@@ -61,36 +75,53 @@ def load_with_marks(text: str, where: str) -> tuple[yaml.Node | None, object]:
 
 def _loaded(kind: type[_FastLoader | _MarkLoader], text: str, where: str) -> tuple[yaml.Node | None, object]:
     try:
-        if _too_deep(text):
-            raise _error(where, None, f"more than {_MAX_DEPTH} levels deep")
+        _check_size(text)
         loader = kind(text)
         root = loader.get_single_node()
         if root is None:
             return None, None
-        for key in _repeated_keys(root):
-            raise _error(where, key.start_mark, f'the key "{key.value}" is there twice')
+        _check_keys(root)
         return root, loader.construct_document(root)
     except yaml.MarkedYAMLError as error:
         problem = ", ".join(filter(None, (error.context, error.problem)))
         raise _error(where, error.problem_mark or error.context_mark, problem) from None
-    except (yaml.YAMLError, ValueError) as error:
+    except yaml.YAMLError as error:
         raise _error(where, None, " ".join(str(error).split())) from None
+    except (ValueError, LookupError):
+        # PyYAML's constructors have no error of their own for `!!float x` and `!!bool x`.
+        raise _error(where, None, "a value does not fit the type of its tag") from None
 
 
-def _too_deep(text: str) -> bool:
-    # libyaml composes recursively, without a limit: a hostile file would end the process, not the call.
-    depth = 0
+def _check_size(text: str) -> None:
+    """Refuse what would take a loader long, or too deep: it composes recursively, and merges by copying.
+
+    An alias counts as often as what it repeats, so a few lines of aliases of aliases are as large as they would unfold.
+    """
+    sizes: dict[str | None, int] = {}
+    open_nodes: list[tuple[str | None, int]] = []
+    nodes = 0
     for event in yaml.parse(text, Loader=_FastLoader):
+        if isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = open_nodes.pop()
+            if anchor is not None:
+                sizes[anchor] = nodes - before
+            continue
         if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        if depth > _MAX_DEPTH:
-            return True
-    return False
+            open_nodes.append((event.anchor, nodes))
+            nodes += 1
+        elif isinstance(event, yaml.ScalarEvent):
+            nodes += 1
+        elif isinstance(event, yaml.AliasEvent):
+            if any(anchor == event.anchor for anchor, _ in open_nodes):
+                raise _fault("an alias for what it is a part of", event)
+            nodes += sizes.get(event.anchor, 1)
+        if len(open_nodes) > _MAX_DEPTH:
+            raise _fault(f"more than {_MAX_DEPTH} levels deep", event)
+        if nodes > _MAX_NODES:
+            raise _fault(f"more than {_MAX_NODES} values, each alias counted in full", event)
 
 
-def _repeated_keys(root: yaml.Node) -> Iterator[yaml.ScalarNode]:
+def _check_keys(root: yaml.Node) -> None:
     # PyYAML takes the last one in silence; the existing clients refuse the file.
     met, open_nodes = set[int](), [root]
     while open_nodes:
@@ -101,16 +132,17 @@ def _repeated_keys(root: yaml.Node) -> Iterator[yaml.ScalarNode]:
         if isinstance(node, yaml.SequenceNode):
             open_nodes.extend(node.value)
         elif isinstance(node, yaml.MappingNode):
-            keys = [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-            names = [(key.tag, key.value) for key in keys]
-            yield from (key for at, key in enumerate(keys) if names[at] in names[:at])
-            open_nodes.extend(value for _, value in node.value)
+            names = set[tuple[str, str]]()
+            for key, value in node.value:
+                if isinstance(key, yaml.ScalarNode):
+                    if (key.tag, key.value) in names:
+                        raise _fault(f"the key {quoted(key.value)} is there twice", key)
+                    names.add((key.tag, key.value))
+                open_nodes.append(value)
 
 
 def _error(where: str, mark: yaml.Mark | None, problem: str) -> UsageError:
     place = f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
-    return UsageError(
-        f"{where}{place}: {problem}",
-        kind=ErrorKind.INVALID_CONFIG,
-        remedy=f"Correct {where} by hand, or take it back from version control.",
+    return refusal(
+        f"{where}{place}: {problem}", remedy=f"Correct {where} by hand, or take it back from version control."
     )

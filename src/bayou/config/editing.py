@@ -11,8 +11,9 @@ from typing import NamedTuple
 import yaml
 
 from bayou.config.document import load_with_marks
+from bayou.config.wording import refusal
 from bayou.config.yamltext import flow, lines
-from bayou.errors import ErrorKind, UsageError
+from bayou.errors import UsageError
 
 _STR = "tag:yaml.org,2002:str"
 _INDENT = 2
@@ -140,14 +141,15 @@ def _same(one: object, other: object) -> bool:
         return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
         return len(one) == len(other) and all(map(_same, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return repr(one) == repr(other)  # NaN is not equal to itself, and 0.0 is equal to -0.0
     if isinstance(one, int | float) or isinstance(other, int | float):
-        return type(one) is type(other) and repr(one) == repr(other)  # repr, because NaN is not equal to itself
+        return type(one) is type(other) and one == other
     return one == other
 
 
 def _refusal(where: str, reason: str) -> UsageError:
-    return UsageError(
+    return refusal(
         f"{where} cannot be changed without touching what it should keep: {reason}",
-        kind=ErrorKind.INVALID_CONFIG,
         remedy=f"Make the change in {where} by hand.",
     )

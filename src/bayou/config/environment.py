@@ -6,8 +6,8 @@ A number that makes no sense is ignored, as the existing clients do, but not in 
 import re
 from collections.abc import Mapping
 
-from bayou.config.block import described
 from bayou.config.locations import GCS, S3, Location
+from bayou.config.wording import described, quoted
 
 REPO_DIR = "SWAMP_REPO_DIR"
 HOME = "SWAMP_HOME"
@@ -38,7 +38,7 @@ def number(environ: Mapping[str, str], name: str, allowed: range) -> tuple[int |
     match = _DIGITS.fullmatch(text)
     if match and (value := int(match[1])) in allowed:
         return value, None
-    return None, f'{name} is ignored: expected {described(allowed)}, found "{text}"' if text else None
+    return None, f"{name} is ignored: expected {described(allowed)}, found {quoted(text)}" if text else None
 
 
 def size(environ: Mapping[str, str], name: str) -> tuple[int | None, str | None]:
@@ -47,7 +47,7 @@ def size(environ: Mapping[str, str], name: str) -> tuple[int | None, str | None]
     match = _SIZE.fullmatch(text)
     if match and (value := int(match[1]) * _UNITS.get((match[2] or "").lower(), 1)):
         return value, None
-    return None, f'{name} is ignored: expected a size such as 256m or 1gb, found "{text}"' if text else None
+    return None, f"{name} is ignored: expected a size such as 256m or 1gb, found {quoted(text)}" if text else None
 
 
 def switch(environ: Mapping[str, str], name: str) -> bool | None:

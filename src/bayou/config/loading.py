@@ -13,22 +13,27 @@ from pathlib import Path
 from bayou.config import environment, repo
 from bayou.config.block import Block
 from bayou.config.choice import Choice
-from bayou.config.declaration import plugin_types
+from bayou.config.declaration import LEGACY_S3, plugin_types
 from bayou.config.locations import GCS, S3, Azure, Folder
 from bayou.config.marker import Marker, read
+from bayou.config.paths import check_nul
 from bayou.config.settings import Arguments, Hydration, Settings, Source
 from bayou.config.sources import Declared, Surroundings, declared
 from bayou.config.suggestions import suggestion
+from bayou.config.wording import escaped, quoted, refusal
 from bayou.domain.namespaces import SOLO, check_namespace
 from bayou.errors import ErrorKind, NotFound, UsageError
-from bayou.layout.directories import ALWAYS_LOCAL, in_datastore
+from bayou.layout.directories import ALWAYS_LOCAL, DEFAULT, in_datastore
+from bayou.layout.internal import never_crosses
 from bayou.layout.places import MARKER
+from bayou.layout.safety import fault
 
 _SILENT = Arguments()
 _POSITIVE = range(1, 2**63)
 _CONCURRENCY = range(1, 1001)
 _REQUEST_TIMEOUT = range(1000, 600_001)
 _REPO_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_TUNING = ("pullConcurrency", "pushConcurrency", "requestTimeoutMs")
 _OF_ONE_DATASTORE = ("namespace", "directories", "exclude", "hydrationStrategy", "syncTimeoutMs")
 
 
@@ -41,7 +46,8 @@ def load(
     plugins: Callable[[], Iterable[str]] = plugin_types,
 ) -> Settings:
     """Find the settings of a session that begins in the folder `start`."""
-    start = Path(os.path.normpath(start.absolute()))  # the parents of `a/..` are not those of the folder it means
+    # The parents of `a/..` are not those of the folder it means.
+    start = Path(check_nul(os.path.normpath(start.absolute())))
     root = repo.choose(start, environ, arguments.repo_dir, home)
     marker = None if root is None else _marker(root)
     found = declared(arguments.datastore, marker, Surroundings(start, root, environ, home, plugins))
@@ -88,12 +94,16 @@ def load(
         user_folder=user_folder,
         cache=repo.cache(user_folder, repo_id) if has_cache else None,
         origins=choice.origins,
-        warnings=(
-            *choice.warnings,
-            *_unknown(found, ours=remote),
-            *_unused(found, marker),
-            *_odd_prefix(location),
-            *(_shared_cache(marker) if has_cache and not repo_id else ()),
+        warnings=tuple(
+            escaped(warning)
+            for warning in (
+                *choice.warnings,
+                *(() if marker is None else marker.unknown()),
+                *_unknown(found, ours=remote),
+                *_unused(found, marker),
+                *_odd_prefix(location),
+                *(_shared_cache(marker) if has_cache and not repo_id else ()),
+            )
         ),
     )
 
@@ -102,9 +112,9 @@ def _marker(root: Path) -> Marker:
     marker = read(root)
     if marker is None:
         raise NotFound(
-            f"{root} is not a repo: it has no {MARKER}",
+            escaped(f"{root} is not a repo: it has no {MARKER}"),
             kind=ErrorKind.REPO_MISSING,
-            remedy=f"Run `bayou init` in {root}, or name another folder.",
+            remedy=escaped(f"Run `bayou init` in {root}, or name another folder."),
         )
     return marker
 
@@ -114,7 +124,7 @@ def _repo_id(marker: Marker) -> str | None:
     repo_id = block.text("repoId")
     if repo_id and not _REPO_ID.fullmatch(repo_id):
         # It names a folder of the user's home.
-        raise block.complaint("repoId", f'expected letters, digits, dots and dashes, found "{repo_id}"')
+        raise block.complaint("repoId", f"expected letters, digits, dots and dashes, found {quoted(repo_id)}")
     return repo_id or None
 
 
@@ -132,9 +142,9 @@ def _hydration(choice: Choice, block: Block) -> Hydration:
     text = choice.text("hydration", Hydration.FULL, block.text("hydrationStrategy"))
     if text in set(Hydration):
         return Hydration(text)
-    problem = f'expected full or lazy, found "{text}"{suggestion(text, Hydration)}'
+    problem = f"expected full or lazy, found {quoted(text)}{suggestion(text, Hydration)}"
     if choice.origins["hydration"].source is Source.ARGUMENT:
-        raise UsageError(
+        raise refusal(
             f"hydration: {problem}", kind=ErrorKind.INVALID_ARGUMENT, remedy="Give hydration as full or lazy."
         )
     raise block.complaint("hydrationStrategy", problem)
@@ -143,11 +153,21 @@ def _hydration(choice: Choice, block: Block) -> Hydration:
 def _directories(choice: Choice, block: Block) -> tuple[str, ...]:
     names = block.texts("directories")
     for name in names or ():
-        if name in {"", ".", ".."} or "/" in name:
-            raise block.complaint("directories", f'expected names of folders of the runtime data, found "{name}"')
+        if fault(name) or "/" in name:
+            raise block.complaint("directories", f"expected names of folders of the runtime data, found {quoted(name)}")
         if name in ALWAYS_LOCAL:
             choice.warnings.append(f"{block.where}: {block.at('directories')}: {name} always stays on this machine")
-    return choice.of("directories", in_datastore(), (None if names is None else in_datastore(names), choice.declared))
+        elif never_crosses(name):
+            raise block.complaint(
+                "directories", f"{quoted(name)} is not for data: every client keeps its own state there"
+            )
+        elif name not in DEFAULT:
+            choice.warnings.append(
+                f"{block.where}: {block.at('directories')}: {quoted(name)} is not a folder that existing clients have"
+                f"{suggestion(name, DEFAULT)}"
+            )
+    once = None if names is None else in_datastore(dict.fromkeys(names))
+    return choice.of("directories", in_datastore(), (once, choice.declared))
 
 
 def _unknown(found: Declared, *, ours: bool) -> Iterator[str]:
@@ -161,13 +181,29 @@ def _unused(found: Declared, marker: Marker | None) -> Iterator[str]:
     if marker is None or found.origin.source in {Source.MARKER, Source.DEFAULT}:
         return
     there = marker.block().block("datastore")
-    if unused := [there.at(key) for key in _OF_ONE_DATASTORE if there.values.get(key) is not None]:
+    tuned = _tuned(there)
+    if unused := [
+        block.at(key)
+        for block, keys in ((there, _OF_ONE_DATASTORE), (tuned, _TUNING))
+        for key in keys
+        if block.values.get(key) is not None
+    ]:
         yield f"{marker.path}: {', '.join(unused)}: not used, because another datastore is named by {found.origin}"
+
+
+def _tuned(datastore: Block) -> Block:
+    """Find the block with the tuning, without complaint: nothing else of it is going to be read."""
+    kind, config = datastore.values.get("type"), datastore.values.get("config")
+    if kind == LEGACY_S3:
+        return datastore
+    ours = kind in {S3.type, GCS.type, Azure.type} and isinstance(config, Mapping)
+    return datastore.block("config") if ours else Block({}, where=datastore.where)
 
 
 def _odd_prefix(location: object) -> Iterator[str]:
     if isinstance(location, S3 | GCS | Azure) and (location.prefix.startswith("/") or location.prefix.endswith("/")):
-        yield f'the prefix "{location.prefix}" is taken as it is, so keys begin with "{location.prefix}/"'
+        prefix = location.prefix
+        yield f"the prefix {quoted(prefix)} is taken as it is, so keys begin with {quoted(prefix + '/')}"
 
 
 def _shared_cache(marker: Marker | None) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Where a datastore is: one frozen value per kind of place, valid by construction.
 
 `storage` builds a store from each. Prefixes are taken verbatim: the physical key is prefix + "/" + key, so the prefix
-`a/` gives `a//data/...`, as in the existing clients (sync spec, conventions). No field here is for a credential.
+`a/` gives `a//data/...`, as in the existing clients (sync spec, conventions). No field here is for a credential, and
+what may hold one nevertheless is left out of the repr.
 """
 
 import re
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-from bayou.config.block import names_credential
+from bayou.config.credentials import has_userinfo, names_credential
+from bayou.config.wording import escaped, quoted, repeated
 from bayou.errors import ErrorKind, UsageError
 
 _S3_BUCKET = re.compile(r"[a-z0-9][a-z0-9.\-]{1,61}[a-z0-9]")
@@ -30,9 +32,9 @@ class Misfit(UsageError):  # noqa: N818 - named by what it is, as all categories
     default_kind = ErrorKind.INVALID_CONFIG
 
     def __init__(self, field_name: str, problem: str) -> None:
-        super().__init__(f"{field_name}: {problem}", remedy=f"Correct {field_name}.")
         self.field = field_name
-        self.problem = problem
+        self.problem = escaped(problem)
+        super().__init__(f"{field_name}: {self.problem}", remedy=f"Correct {field_name}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class S3:
     region: str | None = None
     endpoint: str | None = None
     path_style: bool = False
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         _matches(
@@ -122,7 +124,7 @@ class Mongo:
     """A MongoDB database. The config is kept as it was written; its adapter reads it."""
 
     type: ClassVar[str] = "@keeb/mongodb-datastore"
-    config: Mapping[str, object] = field(hash=False)
+    config: Mapping[str, object] = field(hash=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,7 @@ class Plugin:
     """A place of a type that an installed package offers. Its config is the package's own."""
 
     type: str
-    config: Mapping[str, object] = field(hash=False)
+    config: Mapping[str, object] = field(hash=False, repr=False)
 
     def __post_init__(self) -> None:
         _matches("type", self.type, _PLUGIN_TYPE, "@collective/name")
@@ -141,7 +143,7 @@ Location = Folder | S3 | GCS | Azure | Mongo | Plugin
 
 def _matches(name: str, value: str, pattern: re.Pattern[str], expected: str) -> None:
     if not pattern.fullmatch(value):
-        raise Misfit(name, f'expected {expected}, found "{value}"')
+        raise Misfit(name, f"expected {expected}, found {repeated(value)}")
 
 
 def _plain(name: str, value: str | None) -> None:
@@ -169,16 +171,15 @@ def _endpoint(value: str | None) -> None:
         )
     except ValueError:
         valid = False
-    if "@" in value:
-        # The value is not repeated: what stands before the @ may be a password.
+    if has_userinfo(value):
         raise Misfit("endpoint", "contains credentials, which would end up in logs and shell histories")
     if not valid or "?" in value or "#" in value:
-        raise Misfit("endpoint", f'expected http://HOST[:PORT] or https://HOST[:PORT], found "{value}"')
+        raise Misfit("endpoint", f"expected http://HOST[:PORT] or https://HOST[:PORT], found {repeated(value)}")
 
 
 def _header(name: str, value: str) -> None:
     if not _HEADER_NAME.fullmatch(name):
-        raise Misfit("headers", f'expected the name of an HTTP header, found "{name}"')
+        raise Misfit("headers", f"expected the name of an HTTP header, found {quoted(name)}")
     if names_credential(name):
         raise Misfit(
             "headers", f"{name} is a credential; credentials come from the environment or the machine's identity"

@@ -2,17 +2,52 @@
 
 import errno
 import os
-import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bayou.config import files
 from bayou.config.block import Block
-from bayou.errors import Conflict, Denied, ErrorKind, Unavailable, UsageError
+from bayou.config.wording import escaped, refusal
+from bayou.errors import BayouError, Conflict, Denied, ErrorKind, Unavailable, UsageError
 from bayou.layout.places import LOCAL, MARKER
 
-_FULL = {errno.ENOSPC, errno.EDQUOT}
+KEYS = (
+    "swampVersion",
+    "initializedAt",
+    "upgradedAt",
+    "modelsDir",
+    "workflowsDir",
+    "vaultsDir",
+    "driversDir",
+    "datastoresDir",
+    "reportsDir",
+    "repoId",
+    "telemetryEndpoint",
+    "telemetryDisabled",
+    "telemetryKeepFlushed",
+    "tools",
+    "tool",
+    "logLevel",
+    "gitignoreManaged",
+    "datastore",
+    "trustedCollectives",
+    "trustMemberCollectives",
+    "lastSkillMigrationWarning",
+    "skillMigrationDismissed",
+    "lastStalenessWarning",
+    "autoGc",
+    "defaultVault",
+)
+"""The keys of repository spec 1.6. Most are for the existing clients alone."""
+
+_MAX_BYTES = 2**20  # it is a small file that somebody wrote by hand
 _REMOVED = ("defaultDriver", "defaultDriverConfig")
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
+_NO_FOLDER = {errno.ENOENT, errno.ENOTDIR}
+_NO_FILE = {errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +70,29 @@ class Marker:
             return tools
         return () if tool in {None, "none"} else (str(tool),)
 
+    def unknown(self) -> Iterator[str]:
+        """Warn about keys beside those of the specification."""
+        return self.block().unknown(KEYS)
+
 
 def read(repo: Path) -> Marker | None:
     """Read the marker of a folder; `None` where there is none."""
     path = repo / MARKER
-    try:
-        # The bytes, because reading text would change \r\n to \n.
-        text = path.read_bytes().decode()
-    except FileNotFoundError:
-        if (repo / LOCAL).is_dir():
-            raise UsageError(
+    with _named_failures(path, "read"):
+        content = _content(path)
+        if content is None and (repo / LOCAL).is_dir():
+            raise refusal(
                 f"{repo} is only partly initialised: it has {LOCAL}/ but no {MARKER}",
                 kind=ErrorKind.REPO_INCOMPLETE,
                 remedy=f"Take {MARKER} back from version control, or run `bayou init` in {repo}.",
-            ) from None
+            )
+    if content is None:
         return None
+    try:
+        # Not read as text, which would change \r\n to \n.
+        return _parsed(path, content.decode())
     except UnicodeDecodeError as error:
         raise _invalid(path, f"not UTF-8 at byte {error.start}") from None
-    except OSError as error:
-        raise _invalid(path, f"cannot be read: {error.strerror}") from None
-    return _parsed(path, text)
 
 
 def save(marker: Marker, values: Mapping[str, object]) -> Marker:
@@ -63,9 +101,12 @@ def save(marker: Marker, values: Mapping[str, object]) -> Marker:
 
     text = edited(marker.text, values, str(marker.path))
     if text != marker.text:
-        if not marker.path.exists() or marker.path.read_bytes() != marker.text.encode():
-            raise Conflict(f"{marker.path} was changed by somebody else since it was read")
-        _replace(marker.path, text)
+        with _named_failures(marker.path, "written"):
+            target = Path(os.path.realpath(marker.path))  # a symbolic link stays one, and a circle of them is no file
+            with files.alone(target.parent):
+                if not target.is_file() or _content(target) != marker.text.encode():
+                    raise Conflict(escaped(f"{marker.path} was changed by somebody else since it was read"))
+                files.replace(target, text.encode())
     return _parsed(marker.path, text)
 
 
@@ -74,15 +115,28 @@ def create(repo: Path, values: Mapping[str, object]) -> Marker:
     from bayou.config.editing import edited  # noqa: PLC0415 - as in save
 
     path = repo / MARKER
-    if os.path.lexists(path):
-        raise Conflict(
-            f"{path} is there already",
-            kind=ErrorKind.ALREADY_EXISTS,
-            remedy="The folder is a repo; nothing is to be done.",
-        )
     text = edited("", values, str(path))
-    _replace(path, text)
+    with _named_failures(path, "written"), files.alone(repo):
+        try:
+            files.publish(path, text.encode())
+        except FileExistsError:
+            raise Conflict(
+                escaped(f"{path} is there already"),
+                kind=ErrorKind.ALREADY_EXISTS,
+                remedy="The folder is a repo; nothing is to be done.",
+            ) from None
     return _parsed(path, text)
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if len(content) > _MAX_BYTES:
+        raise _invalid(path, f"larger than {_MAX_BYTES} bytes")
+    return content
 
 
 def _parsed(path: Path, text: str) -> Marker:
@@ -101,45 +155,33 @@ def _parsed(path: Path, text: str) -> Marker:
     return Marker(path, text, values)
 
 
-def _replace(path: Path, text: str) -> None:
+@contextmanager
+def _named_failures(path: Path, done: str) -> Iterator[None]:
+    """Turn what the disk says into what it means for whoever reads or writes the marker."""
     try:
-        _put_in_place(path, text)
+        yield
     except OSError as error:
-        if error.errno in _FULL:
-            raise Unavailable(
-                f"{path}: no space left", kind=ErrorKind.STORE_FULL, remedy="Make room on the disk."
-            ) from error
-        raise Denied(
-            f"{path} cannot be written: {error.strerror}", remedy=f"Check the permissions of {path}."
-        ) from error
+        raise _failure(path, done, error) from error
 
 
-def _put_in_place(path: Path, text: str) -> None:
-    """Replace a file whole or not at all, with the permissions it had. A symbolic link stays one."""
-    target = path.resolve()
-    temporary = target.with_name(f"{target.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            if target.exists():
-                os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+def _failure(path: Path, done: str, error: OSError) -> BayouError:
+    problem = f"{path} cannot be {done}: {error.strerror}"
+    if error.errno in _NO_FOLDER:
+        return refusal(
+            f"{path.parent} is not a folder", kind=ErrorKind.INVALID_PATH, remedy="Make the folder, or name another."
+        )
+    if error.errno in _NO_FILE:
+        return refusal(problem, remedy=f"Put a file in the place of {path}.")
+    if error.errno in _REFUSED:
+        return Denied(
+            escaped(problem), kind=ErrorKind.PERMISSION_DENIED, remedy=escaped(f"Check the permissions of {path}.")
+        )
+    if error.errno in _FULL:
+        return Unavailable(escaped(problem), kind=ErrorKind.STORE_FULL, remedy="Make room on the disk.")
+    return Unavailable(escaped(problem), remedy="Check the disk and run the command again.")
 
 
 def _invalid(path: Path, problem: str, remedy: str | None = None) -> UsageError:
-    return UsageError(
-        f"{path}: {problem}",
-        kind=ErrorKind.INVALID_CONFIG,
-        remedy=remedy or f"Correct {path} by hand, or take it back from version control.",
+    return refusal(
+        f"{path}: {problem}", remedy=remedy or f"Correct {path} by hand, or take it back from version control."
     )

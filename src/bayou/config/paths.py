@@ -5,9 +5,17 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from bayou.errors import ErrorKind, UsageError
+from bayou.config.wording import refusal
+from bayou.errors import ErrorKind
 
 _VARIABLE = re.compile(r"\$(?:\{([^}]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
+
+
+def check_nul(path: str) -> str:
+    """Refuse what the operating system cannot take; Python would raise a bare ValueError at some later place."""
+    if "\0" in path:
+        raise refusal("the path contains a NUL character", remedy="Give the path of a folder.")
+    return path
 
 
 def expanded(text: str, environ: Mapping[str, str], home: Path) -> str:
@@ -17,33 +25,27 @@ def expanded(text: str, environ: Mapping[str, str], home: Path) -> str:
         name = match[1] if match[1] is not None else match[2]
         found = environ.get(name)
         if not found:
-            raise UsageError(
+            raise refusal(
                 f'the path "{text}" uses ${name}, which is {"not set" if found is None else "empty"}',
-                kind=ErrorKind.INVALID_CONFIG,
                 remedy=f"Set the variable {name}, or write the path out.",
             )
         return found
 
     tilde, slash, rest = text.partition("/")
     if tilde == "~":
-        return f"{home}{slash}{_VARIABLE.sub(value, rest)}"
+        return check_nul(f"{home}{slash}{_VARIABLE.sub(value, rest)}")
     if tilde.startswith("~"):
-        raise UsageError(
+        raise refusal(
             f'the path "{text}" names the home of another user',
-            kind=ErrorKind.INVALID_CONFIG,
             remedy=f'Write the path out, or "./{text}" if a folder of that name is meant.',
         )
-    return _VARIABLE.sub(value, text)
+    return check_nul(_VARIABLE.sub(value, text))
 
 
 def resolved(text: str, *, base: Path, environ: Mapping[str, str], home: Path) -> Path:
     """Find the absolute folder that a text means. `..` is taken out of the text, as the existing clients do."""
-    if not text or "\0" in text:
-        raise UsageError(
-            "the path is empty" if not text else "the path contains a NUL character",
-            kind=ErrorKind.INVALID_CONFIG,
-            remedy="Give the path of a folder.",
-        )
+    if not text:
+        raise refusal("the path is empty", remedy="Give the path of a folder.")
     return Path(os.path.normpath(base / expanded(text, environ, home)))
 
 
@@ -51,7 +53,7 @@ def collapsed(path: Path, home: Path) -> str:
     """Write a path for a file that other machines read: below `~` where it lies there. The inverse of `resolved`."""
     text = f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
     if _VARIABLE.search(text):
-        raise UsageError(
+        raise refusal(
             f'the path "{path}" contains a "$" that would be read as a variable',
             kind=ErrorKind.INVALID_PATH,
             remedy="Choose a folder without a $ in its path.",

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bayou.config import environment
-from bayou.config.paths import expanded, resolved
-from bayou.errors import ErrorKind, UsageError
+from bayou.config.paths import check_nul, expanded, resolved
+from bayou.config.wording import refusal
 from bayou.layout.places import LOCAL, MARKER, cache_folder
 
 
@@ -21,7 +21,7 @@ def choose(start: Path, environ: Mapping[str, str], repo_dir: Path | None, home:
     A folder that is named is taken as it is, so that a command never works in a parent of the folder that was meant.
     """
     if repo_dir is not None:
-        return Path(os.path.normpath(start / repo_dir))
+        return Path(os.path.normpath(start / check_nul(str(repo_dir))))
     if named := environ.get(environment.REPO_DIR):
         return resolved(named, base=start, environ=environ, home=home)
     return find(start)
@@ -34,9 +34,8 @@ def user_folder(environ: Mapping[str, str], home: Path) -> Path:
         return home / LOCAL
     folder = Path(expanded(named, environ, home))
     if not folder.is_absolute():
-        raise UsageError(
+        raise refusal(
             f'{environment.HOME}: expected an absolute path, found "{named}"',
-            kind=ErrorKind.INVALID_CONFIG,
             remedy=f"Set {environment.HOME} to an absolute path, or unset it to use {home / LOCAL}.",
         )
     return folder

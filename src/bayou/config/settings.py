@@ -6,11 +6,12 @@ from enum import StrEnum
 from pathlib import Path
 
 from bayou.config.locations import Location
-from bayou.config.urls import render
+from bayou.config.urls import displayed
+from bayou.config.wording import escaped
 
 
 class Source(StrEnum):
-    """Who said it; a later one overrides an earlier one."""
+    """Who said it. A URL is an argument that says the datastore, and settings of it, in one text."""
 
     DEFAULT = "default"
     MARKER = "marker"
@@ -80,8 +81,10 @@ class Settings:
     warnings: tuple[str, ...] = ()
 
     def listing(self) -> tuple[tuple[str, str, str], ...]:
-        """List name, value and origin of each setting, as text."""
-        return tuple((name, _text(getattr(self, name)), str(origin)) for name, origin in self.origins.items())
+        """List name, value and origin of each setting, as text that is safe to print."""
+        return tuple(
+            (name, escaped(_text(getattr(self, name))), escaped(str(origin))) for name, origin in self.origins.items()
+        )
 
 
 def _text(value: object) -> str:
@@ -93,4 +96,4 @@ def _text(value: object) -> str:
         case str() | int():
             return str(value) or "none"
         case _:
-            return render(value)  # type: ignore[arg-type] # the one field that is neither text, number nor list is the location
+            return displayed(value)  # type: ignore[arg-type] # the one field that is neither text, number nor list is the location

@@ -13,6 +13,7 @@ from bayou.config.marker import read as read_marker
 from bayou.config.paths import resolved
 from bayou.config.repo import user_folder
 from bayou.config.settings import Origin, Source
+from bayou.config.wording import escaped
 from bayou.errors import ErrorKind, NotFound
 from bayou.layout.places import LOCAL, MARKER
 
@@ -51,7 +52,7 @@ def declared(argument: str | None, marker: Marker | None, around: Surroundings) 
         if around.start / LOCAL not in {around.home / LOCAL, user_folder(around.environ, around.home)}:
             read_marker(around.start)  # complains about half a repo, which says more than that there is none
         raise NotFound(
-            f"{around.start} is not in a repo: neither it nor a folder above it has a {MARKER}",
+            escaped(f"{around.start} is not in a repo: neither it nor a folder above it has a {MARKER}"),
             kind=ErrorKind.REPO_MISSING,
             remedy=f"Run `bayou init`, name the repo with {environment.REPO_DIR}, or name a datastore such as s3://bucket/prefix.",
         )

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from bayou.config.declaration import LEGACY_S3
 from bayou.config.locations import Folder
 from bayou.config.suggestions import suggestion
-from bayou.errors import ErrorKind, UsageError
+from bayou.config.wording import quoted, refusal, repeated
 
 _FORMS = "filesystem:PATH, @collective/name:{JSON} or a URL such as s3://bucket/prefix"
 
@@ -17,8 +17,10 @@ _FORMS = "filesystem:PATH, @collective/name:{JSON} or a URL such as s3://bucket/
 def parse(text: str, *, where: str) -> dict[str, object]:
     kind, colon, value = text.partition(":")
     if not colon:
-        hint = f'; did you mean "filesystem:{text}"?' if "/" in text else ""
-        raise _error(f'{where}: expected TYPE:VALUE, found "{text}"{hint}', f"Write {where} as {_FORMS}.")
+        hint = f"; did you mean {quoted(f'filesystem:{text}')}?" if "/" in text else ""
+        raise refusal(
+            f"{where}: expected TYPE:VALUE, found {repeated(text)}{hint}", remedy=f"Write {where} as {_FORMS}."
+        )
     if kind.startswith("@"):
         return {"type": kind, "config": _config(value, kind, where)}
     if kind == Folder.type:
@@ -27,7 +29,9 @@ def parse(text: str, *, where: str) -> dict[str, object]:
         bucket, _, prefix = value.partition("/")
         return {"type": kind, "bucket": bucket, "prefix": prefix}
     near = suggestion(kind, (Folder.type, LEGACY_S3))
-    raise _error(f'{where}: "{kind}" is not a known type of datastore{near}', f"Write {where} as {_FORMS}.")
+    raise refusal(
+        f"{where}: {quoted(kind)} is not a known type of datastore{near}", remedy=f"Write {where} as {_FORMS}."
+    )
 
 
 def render(kind: str, config: Mapping[str, object]) -> str:
@@ -41,13 +45,11 @@ def _config(value: str, kind: str, where: str) -> dict[str, object]:
         config = json.loads(value)
     except (ValueError, RecursionError) as error:
         # The text itself is not repeated: plugins may take credentials there.
-        raise _error(
-            f"{where}: what follows {kind}: is not JSON ({error})", f"Write {where} as {kind}:{{JSON}}."
+        raise refusal(
+            f"{where}: what follows {kind}: is not JSON ({error})", remedy=f"Write {where} as {kind}:{{JSON}}."
         ) from None
     if not isinstance(config, dict):
-        raise _error(f"{where}: what follows {kind}: is JSON, but not an object", f"Write {where} as {kind}:{{JSON}}.")
+        raise refusal(
+            f"{where}: what follows {kind}: is JSON, but not an object", remedy=f"Write {where} as {kind}:{{JSON}}."
+        )
     return config
-
-
-def _error(message: str, remedy: str) -> UsageError:
-    return UsageError(message, kind=ErrorKind.INVALID_CONFIG, remedy=remedy)

@@ -6,15 +6,18 @@ Credentials in a URL are refused: URLs end up in shell histories, process lists,
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote, unquote
 
 from bayou.config import typed
-from bayou.config.block import Block, names_credential
+from bayou.config.block import Block
+from bayou.config.credentials import BLANK, has_userinfo, names_credential
 from bayou.config.declaration import plugin_types, read
 from bayou.config.locations import GCS, S3, Azure, Folder, Location, Misfit, Mongo, Plugin
 from bayou.config.suggestions import suggestion
+from bayou.config.wording import refusal
 from bayou.errors import ErrorKind, UsageError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
@@ -68,7 +71,7 @@ def parse(text: str, *, plugins: Callable[[], Iterable[str]] = plugin_types) -> 
 def _place(scheme: str, rest: str) -> Location:
     address, _, query = rest.partition("?")
     host, slash, path = address.partition("/")
-    if "@" in host or ":" in host:
+    if has_userinfo(host) or ":" in unquote(host):
         raise _credentials(scheme, "a user name, password or port before the first slash")
     shown = f"{scheme}://{address}"
     values, headers = _known_settings(scheme, query, shown)
@@ -111,13 +114,25 @@ def _known_settings(scheme: str, query: str, shown: str) -> tuple[dict[str, str]
 
 def _mongo(scheme: str, rest: str) -> Mongo:
     address, _, query = rest.partition("?")
-    if "@" in address:
+    if has_userinfo(address):
         raise _credentials(scheme, "a user name or password before the @")
     _pairs(scheme, query)  # refuses credentials; what else the settings mean is for the driver
     return Mongo({"uri": f"{scheme}://{rest}"})
 
 
+def displayed(location: Location) -> str:
+    """Write a location to be looked at: what only the other side understands may be a credential, and is blanked."""
+    match location:
+        case S3(headers=headers):
+            return render(replace(location, headers=tuple((name, BLANK) for name, _ in headers)))
+        case Mongo(config) | Plugin(_, config):
+            return typed.render(location.type, dict.fromkeys(config, BLANK))
+        case _:
+            return render(location)
+
+
 def render(location: Location) -> str:  # noqa: PLR0911 - one return per kind of place
+    """Write a location as the text that `parse` reads back, with all that it holds: not for logs."""
     match location:
         case Folder(path):
             text = str(path)
@@ -193,4 +208,4 @@ def _credentials(scheme: str, what: str) -> UsageError:
 
 
 def _error(message: str, remedy: str) -> UsageError:
-    return UsageError(message, kind=ErrorKind.INVALID_URL, remedy=remedy)
+    return refusal(message, kind=ErrorKind.INVALID_URL, remedy=remedy)

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Mapping
 
-from bayou.errors import ErrorKind, UsageError
+from bayou.config.wording import refusal
 
 _PLAIN_KEY = re.compile(r"(?!(?:null|true|false)\Z)[A-Za-z_][A-Za-z0-9_-]*", re.IGNORECASE)
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -31,6 +31,8 @@ def flow(value: object) -> str:  # noqa: PLR0911 - one return per type
             return "true" if value else "false"
         case str():
             return _quoted(value)
+        case int() if value.bit_length() > 64:
+            raise refusal("a whole number of more than 64 bits is not read back by every client")
         case int():
             return str(value)
         case float() if math.isfinite(value):
@@ -42,9 +44,7 @@ def flow(value: object) -> str:  # noqa: PLR0911 - one return per type
         case Mapping():
             return f"{{{', '.join(f'{_key(key)}: {flow(item)}' for key, item in value.items())}}}"
         case _:
-            raise UsageError(
-                f"a value of type {type(value).__name__} has no form in YAML", kind=ErrorKind.INVALID_CONFIG
-            )
+            raise refusal(f"a value of type {type(value).__name__} has no form in YAML")
 
 
 def _key(key: object) -> str:
@@ -62,5 +62,5 @@ def _character(character: str) -> str:
         return character
     code = ord(character)
     if 0xD800 <= code <= 0xDFFF:
-        raise UsageError("a text with half a surrogate pair has no form in YAML", kind=ErrorKind.INVALID_CONFIG)
+        raise refusal("a text with half a surrogate pair has no form in YAML")
     return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
