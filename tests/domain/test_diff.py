@@ -1,7 +1,7 @@
 """The table of the diff, row by row, and what must hold for whatever three sides there are."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from bayou.domain.content import Graves, State
 from bayou.domain.diff import diff
@@ -294,6 +294,15 @@ def test_seed_takes_only_what_agrees() -> None:
     assert seed({"a": X, "b": X, "c": None, "d": X}, {"a": X, "b": Y, "c": None}) == {"a": X}
 
 
+@example(
+    # A half version, of which nothing is here.
+    Sides(
+        Base(STORE, {"data/t/m/n/1/raw": X}),
+        Local({}),
+        Remote(STORE, {}),
+        Evidence(objects={"data/t/m/n/1/metadata.yaml": None, "data/t/m/n/1/raw": X}),
+    )
+)
 @given(sides())
 def test_nothing_is_deleted_without_evidence_a_tombstone_or_a_missing_object(given_sides: Sides) -> None:
     base, local, remote, evidence = given_sides
@@ -306,9 +315,13 @@ def test_nothing_is_deleted_without_evidence_a_tombstone_or_a_missing_object(giv
         for side in (step.base, step.local if here else {}, listed if there else {}):
             proven = all(evidence.deleted.get(path) == base.files.get(path) for path in side)
             buried = all(content in remote.buried.get(path, ()) for path, content in side.items())
-            # Either there is no object, or it is no longer what the base knew and the bytes of that are not here.
+            # Either an object of the unit is missing (half a version is none), or it is no longer what the base knew
+            # and the bytes of that are not here.
             looked = all(path in evidence.objects for path in step.unit.members)
-            gone = looked and any(evidence.objects[path] != content for path, content in side.items())
+            gone = looked and any(
+                evidence.objects[path] is None or evidence.objects[path] != side.get(path, evidence.objects[path])
+                for path in step.unit.members
+            )
             assert not side or proven or buried or gone
 
 

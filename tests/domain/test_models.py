@@ -64,6 +64,12 @@ def test_a_model_cannot_have_an_id_that_leaves_its_folder(model_id: str) -> None
         Model(VPC, model_id)
 
 
+@pytest.mark.parametrize("raw", ["a\\b", "a/\0", "a/\x85/b", "x" * 256])
+def test_a_model_cannot_have_a_type_that_is_no_folder(raw: str) -> None:
+    with pytest.raises(UsageError, match="is not a folder of a model type"):
+        Model(ModelType(raw), "x")
+
+
 @given(models())
 def test_the_name_is_not_what_a_model_is(model: Model) -> None:
     assert Model(model.type, model.id) == model

@@ -93,6 +93,15 @@ def test_names_that_vary_join_their_values() -> None:
     assert vary_name("report") == "report"
 
 
+@pytest.mark.parametrize(
+    ("base", "values"),
+    [("b", ["..x"]), ("b", ["a\0b"]), ("b", ["\ud800"]), ("b", ["x" * 300]), ("b" * 200, ["x" * 60]), ("latest", [])],
+)
+def test_what_varies_makes_a_name_that_data_may_have(base: str, values: list[str]) -> None:
+    with pytest.raises(UsageError, match="is not a data name"):
+        vary_name(base, values)
+
+
 @pytest.mark.parametrize("part", ["", " ", "\u00a0", "a/b", "a\\b", ".", ".."])
 def test_nothing_that_varies_may_leave_the_folder(part: str) -> None:
     with pytest.raises(UsageError):

@@ -1,5 +1,6 @@
 """Meanings: paths and what they stand for, in both directions."""
 
+from collections.abc import Callable
 from datetime import date
 
 import pytest
@@ -17,7 +18,6 @@ from bayou.layout.definitions import (
     EvaluatedDefinition,
     EvaluatedWorkflow,
     definition_stem,
-    stems,
     workflow_stem,
 )
 from bayou.layout.internal import never_crosses
@@ -222,7 +222,40 @@ def test_a_workflow_is_filed_under_its_name_if_that_can_be_a_file_name(name: str
     assert workflow_stem(name, ID) == expected
 
 
-def test_a_renamed_models_definition_may_still_be_under_its_id() -> None:
-    assert stems(Model(VPC, ID, "web-01")) == {"web-01", ID}
-    assert stems(Model(VPC, ID, "Web 01")) == {ID}
-    assert stems(WEB) == {ID}
+UNSAFE_TYPES = ["a\\b", "a/b\0", "a/" + "x" * 256, "/".join(["x" * 200] * 6)]
+
+
+@pytest.mark.parametrize("raw", UNSAFE_TYPES, ids=lambda raw: ascii(raw[:12]))
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda model_type: VersionFile(Model(model_type, ID), "state", 1, Part.RAW),
+        lambda model_type: LatestMarker(Model(model_type, ID), "state"),
+        lambda model_type: OutputRecord(model_type, "run", ID, "2026-04-02T09-15-00-125Z"),
+        lambda model_type: EvaluatedDefinition(model_type, ID),
+        lambda model_type: AutoDefinition(model_type, ID),
+    ],
+)
+def test_a_type_that_is_no_folder_leads_to_no_path(made: Callable[[ModelType], Known], raw: str) -> None:
+    with pytest.raises(UsageError):
+        made(ModelType(raw))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: EvaluatedDefinition(VPC, "x" * 251),
+        lambda: AutoDefinition(VPC, "x" * 251),
+        lambda: EvaluatedWorkflow("x" * 242),
+        lambda: RunRecord("wf", "x" * 238),
+        lambda: OutputRecord(VPC, "run", "x" * 230, "2026-04-02T09-15-00-125Z"),
+    ],
+)
+def test_what_is_put_around_a_name_counts_too(made: Callable[[], Known]) -> None:
+    with pytest.raises(UsageError, match="255 bytes"):
+        made()
+
+
+@given(known_meanings())
+def test_every_meaning_has_a_safe_path(known: Known) -> None:
+    assert fault(known.path) is None

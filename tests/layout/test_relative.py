@@ -66,6 +66,12 @@ def test_a_cache_may_itself_be_relative() -> None:
         in_cache(PurePosixPath("cache"), "../../x")
 
 
+@pytest.mark.parametrize("path", ["../../cache/x", "../../../cache", "x/../../../cache/x"])
+def test_what_climbs_above_where_a_relative_cache_starts_is_refused_even_if_it_comes_back(path: str) -> None:
+    with pytest.raises(UsageError):
+        in_cache(PurePosixPath("cache"), path)
+
+
 @given(safe_paths())
 def test_absolute_and_relative_spellings_are_one_path(path: str) -> None:
     assert in_cache(CACHE, path) == in_cache(CACHE, f"{CACHE}/{path}") == path

@@ -41,6 +41,9 @@ from bayou.testing.strategies import hostile_paths, safe_paths
         ("x" * 256, "255 bytes"),
         ("data/" + "x" * 256 + "/raw", "255 bytes"),
         ("data/" + "\u00fc" * 128, "255 bytes"),
+        ("/".join(["x" * 127] * 8) + "/", "empty segment"),
+        ("/".join(["x" * 127] * 8) + "/x", "1024 bytes"),
+        ("\u00fc" * 127 + "/x" * 386, "1024 bytes"),
         ("data/" + "\U0001f600" * 64, "255 bytes"),
     ],
 )
@@ -67,7 +70,8 @@ def test_refuses_and_says_why(path: str, reason: str) -> None:
         "con/nul",
         "x" * 255,
         "\u00fc" * 127,
-        "/".join(["x" * 200] * 10),
+        "/".join(["x" * 127] * 8),
+        "\u00fc" * 127 + "/x" * 385,
         "\U0001f600/\u200b",
     ],
 )

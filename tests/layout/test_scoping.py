@@ -73,38 +73,35 @@ def test_only_everything_covers_what_belongs_to_nobody(path: str, model: Model) 
 @pytest.mark.parametrize(
     ("raw", "exact", "prefixes"),
     [
-        ("echo", {f"data--echo--{ID}", "auto-definitions"}, {f"data--echo--{ID}--", "outputs--echo--"}),
-        (
-            "command/shell",
-            {
-                f"data--command--shell--{ID}",
-                "data--command--shell",
-                "definitions-evaluated--command--shell",
-                "auto-definitions",
-            },
-            {"outputs--command--shell--"},
-        ),
-        (
-            "aws/ec2/vpc",
-            {
-                f"data--aws--ec2--vpc--{ID}",
-                "data--aws--ec2--vpc",
-                "outputs--aws--ec2",
-                "definitions-evaluated--aws--ec2--vpc",
-                "auto-definitions",
-            },
-            set(),
-        ),
-        (
-            "a/b/c/d",
-            {f"data--a--b--c--d--{ID}", "data--a--b--c--d", "outputs--a--b--c", "definitions-evaluated--a--b",
-             "auto-definitions"},
-            set(),
-        ),
+        ("echo", set(), {f"data--echo--{ID}--", "outputs--echo--"}),
+        ("command/shell", {"data--command--shell", "definitions-evaluated--command--shell"},
+         {"outputs--command--shell--"}),
+        ("aws/ec2/vpc", {"data--aws--ec2--vpc", "outputs--aws--ec2", "definitions-evaluated--aws--ec2--vpc"}, set()),
+        ("a/b/c/d", {"data--a--b--c--d", "outputs--a--b--c", "definitions-evaluated--a--b"}, set()),
     ],
 )  # fmt: skip
 def test_where_to_look_for_a_model(raw: str, exact: set[str], prefixes: set[str]) -> None:
-    assert candidate_keys(Model(ModelType(raw), ID)) == CandidateKeys(frozenset(exact), frozenset(prefixes))
+    model = f"{raw.replace('/', '--')}--{ID}"
+    everywhere = {f"data--{model}", f"outputs--{model}", f"definitions-evaluated--{model}", "auto-definitions"}
+    assert candidate_keys(Model(ModelType(raw), ID)) == CandidateKeys(
+        frozenset(everywhere | exact), frozenset(prefixes)
+    )
+
+
+def test_a_definition_is_its_models_under_its_id_and_under_its_name() -> None:
+    renamed = scope_of([Model(ModelType("echo"), ID, "web"), Model(ModelType("echo"), "other")])
+    for folder in ("definitions-evaluated", "auto-definitions"):
+        assert covers(renamed, f"{folder}/echo/{ID}.yaml")
+        assert covers(renamed, f"{folder}/echo/web.yaml")
+        assert not covers(renamed, f"{folder}/echo/None.yaml")
+        assert not covers(renamed, f"{folder}/other/web.yaml")
+
+
+@pytest.mark.parametrize("path", [f"outputs/echo/{ID}/x/1/raw", f"definitions-evaluated/echo/{ID}/x/1/raw"])
+def test_a_file_of_a_shape_that_nobody_writes_belongs_to_no_model(path: str) -> None:
+    model = Model(ModelType("echo"), ID)
+    assert candidate_keys(model).include(str(partition_key(path)))
+    assert not covers(scope_of([model]), path)
 
 
 def test_models_that_share_a_shard_are_told_apart_by_path() -> None:

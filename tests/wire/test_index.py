@@ -122,6 +122,7 @@ def test_unknown_fields_of_the_monolith_and_of_entries_are_kept() -> None:
 def test_unknown_fields_of_a_shard_itself_are_dropped_and_those_of_its_entries_kept() -> None:
     index = shard_of({"version": 1, "entries": {"audit/x": FULL | {"etag": "e"}}, "lastPulled": "t", "more": 1})
     assert isinstance(index, Index)
+    assert (index.last_pulled, index.extra) == (None, {})
     assert json.loads(encode_shard(index)) == {"version": 1, "entries": {"audit/x": FULL | {"etag": "e"}}}
 
 
@@ -200,6 +201,17 @@ def test_a_bad_entry_is_skipped_and_reported(bad: object, why: str) -> None:
     assert list(index.entries) == ["audit/x"]
     assert list(index.skipped) == ["audit/bad"]
     assert why in index.skipped["audit/bad"].why
+
+
+@pytest.mark.parametrize("sha256", ["G" * 64, HASH.upper(), HASH[:-1] + "\n", HASH[:-1] + " ", HASH[:-2] + "\u00fc"])
+def test_a_bad_hash_is_seen_in_an_index_with_nothing_else_wrong(sha256: str) -> None:
+    for index in (
+        monolith_of({"audit/x": FULL | {"sha256": sha256}}),
+        shard_of({"version": 1, "entries": {"audit/x": FULL | {"sha256": sha256}}}),
+    ):
+        assert isinstance(index, Index)
+        assert not index.entries
+        assert list(index.skipped) == ["audit/x"]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bayou.errors import Corrupt, ErrorKind, Unsupported
+from bayou.layout.keys import partition_fault
 from bayou.wire.documents import Void
 from bayou.wire.javascript import utf16_order
 from bayou.wire.meta import Fingerprints, Meta, decode, encode
@@ -12,13 +13,14 @@ from bayou.wire.meta import Fingerprints, Meta, decode, encode
 WHERE = "_index/_meta.json"
 
 fingerprints = st.builds(Fingerprints, st.none() | st.text(), st.dictionaries(st.text(), st.text(), max_size=3))
+partitions = st.text().filter(lambda name: partition_fault(name) is None)
 versions_1 = st.builds(
-    Meta, st.just(1), st.lists(st.text(), max_size=4).map(tuple), fingerprints=st.none() | fingerprints
+    Meta, st.just(1), st.lists(partitions, max_size=4).map(tuple), fingerprints=st.none() | fingerprints
 )
 versions_2 = st.builds(
     Meta,
     st.just(2),
-    st.lists(st.text(), max_size=4).map(lambda names: tuple(sorted(names, key=utf16_order))),
+    st.lists(partitions, max_size=4).map(lambda names: tuple(sorted(names, key=utf16_order))),
     st.none() | st.integers(0, 2**53 - 1),
     st.none() | st.text(),
     st.none() | fingerprints,
@@ -110,6 +112,8 @@ def test_a_newer_version_is_refused_and_not_taken_for_an_older_one(version: int)
         {"version": 2, "partitions": [], "commitSeq": "42"},
         {"version": 2, "partitions": [], "commitSeq": 1.5},
         {"version": 2, "partitions": [], "commitSeq": True},
+        {"version": 2, "partitions": [], "commitSeq": -1},
+        {"version": 2, "partitions": [], "commitSeq": 2**53},
         {"version": 2, "partitions": [], "lastCompacted": 7},
     ],
     ids=str,
@@ -117,6 +121,62 @@ def test_a_newer_version_is_refused_and_not_taken_for_an_older_one(version: int)
 def test_a_broken_meta_is_corrupt(document: object) -> None:
     with pytest.raises(Corrupt, match=r"^_index/_meta\.json: expected a partition meta"):
         meta_of(document)
+
+
+@pytest.mark.parametrize(
+    "partition",
+    [
+        "",
+        "_meta",
+        "..",
+        "../../x",
+        "data/../../x",
+        "/x",
+        "a//b",
+        "a/",
+        "./a",
+        "a\\b",
+        "a\0b",
+        "a\n",
+        "\x85",
+        "x" * 9999 + "\t",
+        "\x1f\xa1",
+    ],
+    ids=lambda partition: ascii(partition[:20]),
+)
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_partition_that_leads_elsewhere_is_corrupt_and_named(version: int, partition: str) -> None:
+    with pytest.raises(Corrupt, match=r"^_index/_meta\.json: expected a partition meta, found the partition") as caught:
+        meta_of({"version": version, "partitions": ["audit", partition]})
+    assert ascii(partition[:20])[:-1] in str(caught.value)
+    assert str(caught.value).isascii()
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "partition",
+    [
+        "_root",
+        "data--@acme--geo--a b",
+        "data----x",
+        "data--" + "x" * 600,
+        "nested/audit",
+        "nested/_meta",
+        "_meta.old",
+        "...",
+        "\u00fc",
+    ],
+)
+def test_what_existing_clients_list_is_a_partition(partition: str) -> None:
+    # Nested ones are what a rebuild adopts from below `_index` (sync spec L3).
+    assert meta_of({"version": 2, "partitions": [partition]}) == Meta(2, (partition,))
+
+
+def test_a_commit_number_is_any_that_every_client_can_count_to() -> None:
+    assert [meta_of({"version": 2, "partitions": [], "commitSeq": seq}) for seq in (0, 2**53 - 1)] == [
+        Meta(2, (), 0),
+        Meta(2, (), 2**53 - 1),
+    ]
 
 
 @pytest.mark.parametrize("data", [b"", b'{"version":2,"partitions":["_root"', b"\xff", b"[" * 100_000])

@@ -178,7 +178,15 @@ def test_tombstones_are_compact() -> None:
 
 @pytest.mark.parametrize(
     "damaged",
-    [None, 7, {}, TOMBSTONE | {"path": None}, TOMBSTONE | {"sha256": "3b7e"}, TOMBSTONE | {"sha256": "g" * 64}],
+    [
+        None,
+        7,
+        {},
+        TOMBSTONE | {"path": None},
+        TOMBSTONE | {"sha256": "3b7e"},
+        TOMBSTONE | {"sha256": "g" * 64},
+        TOMBSTONE | {"sha256": HASH + "\n"},
+    ],
     ids=str,
 )
 def test_one_damaged_tombstone_makes_the_list_corrupt(damaged: object) -> None:

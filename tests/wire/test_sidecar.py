@@ -116,6 +116,22 @@ def test_an_absent_optional_field_stays_absent(optional: str) -> None:
     assert optional not in json.loads(encode(sidecar))
 
 
+@pytest.mark.parametrize(
+    ("missing", "as_if"), [("dirtyPaths", []), ("bulkInvalidated", False), ("lazyPullActive", False)]
+)
+def test_version_2_says_nothing_with_a_field_left_out(missing: str, as_if: object) -> None:
+    document = {name: value for name, value in VERSION_2.items() if name != missing}
+    assert sidecar_of(document) == sidecar_of(VERSION_2 | {missing: as_if})
+
+
+def test_a_dirty_sidecar_without_paths_reads_as_a_full_walk_in_both_versions() -> None:
+    without = {name: value for name, value in VERSION_2.items() if name != "dirtyPaths"}
+    for document in (VERSION_1, without):
+        sidecar = sidecar_of(document)
+        assert isinstance(sidecar, Sidecar)
+        assert (sidecar.local_dirty, sidecar.dirty_paths) == (True, ())
+
+
 def test_unknown_fields_are_ignored() -> None:
     assert sidecar_of(VERSION_2 | {"more": 1}) == sidecar_of(VERSION_2)
 
@@ -155,7 +171,7 @@ def test_anything_else_is_no_sidecar(changes: dict[str, object]) -> None:
     ("document", "missing"),
     [
         *((VERSION_1, name) for name in VERSION_1),
-        *((VERSION_2, name) for name in VERSION_2),
+        *((VERSION_2, name) for name in VERSION_1),
     ],
     ids=lambda case: str(case) if isinstance(case, str) else f"version {case['version']}",
 )

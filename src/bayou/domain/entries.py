@@ -4,8 +4,9 @@ from typing import Annotated
 
 import msgspec
 
-Size = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]  # the integers that every client can hold
-Sha256 = Annotated[str, msgspec.Meta(min_length=64, max_length=64)]  # lowercase hexadecimal digits
+from bayou.domain.hashes import LooseSha256
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]  # the integers that every client can hold
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, rename="camel", forbid_unknown_fields=True):
@@ -16,7 +17,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, rename="c
     """
 
     key: str
-    size: Size
+    size: Count
     last_modified: str
     local_mtime: str | None = None
-    sha256: Sha256 | None = None
+    sha256: LooseSha256 | None = None

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass, field
 
 from bayou.domain.modeltypes import ModelType
-from bayou.domain.names import check_id, check_model_name
+from bayou.domain.names import check_id, check_model_name, check_type_folder
 from bayou.domain.namespaces import check_namespace
 from bayou.errors import ErrorKind, UsageError
 
@@ -23,6 +23,8 @@ class Model:
     name: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        for folder in self.type.segments:
+            check_type_folder(folder)
         check_id(self.id)
 
     def __str__(self) -> str:

@@ -23,7 +23,7 @@ class ModelType:
     """A type such as `AWS::EC2::VPC`. Two spellings of one normalised text are equal (repository spec 1.2).
 
     A normalised text never holds a `.`, so it cannot climb out of a folder; but a backslash or a control character is
-    kept, as the existing clients do, and is refused where a path is made of it (`bayou.layout.safety`).
+    kept, as the existing clients do. `Model` refuses such a type, and so does whatever makes a path of it.
     """
 
     raw: str = field(compare=False)

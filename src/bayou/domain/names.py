@@ -9,8 +9,10 @@ from bayou.errors import ErrorKind, UsageError
 # The limit of every common file system; it counts bytes, not characters.
 MAX_SEGMENT_BYTES = 255
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
+CONTROL_CHARACTER = r"[\x00-\x1f\x7f-\x9f]"
+HALF_CHARACTER = r"[\ud800-\udfff]"
+"""What a Windows file name can hold and UTF-8 cannot."""
+
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 # They stand beside the names of data, in the folder of a name or of a model (repository spec 1.3, 1.4). In any letter
@@ -39,9 +41,15 @@ def check_id(text: str) -> str:
     return _checked("id", text, _segment_fault(text))
 
 
+def check_type_folder(text: str) -> str:
+    """One folder of a type. Types that cannot be folders exist as text: existing clients refuse none of them."""
+    return _checked("folder of a model type", text, _segment_fault(text))
+
+
 def vary_name(base: str, values: Iterable[str] = ()) -> str:
     """`base-v1-v2`: one name for each combination of what varies (repository spec 2.1)."""
-    return "-".join(_checked("part of a varying name", part, _part_fault(part)) for part in (base, *values))
+    parts = (_checked("part of a varying name", part, _part_fault(part)) for part in (base, *values))
+    return check_data_name("-".join(parts))
 
 
 def _data_name_fault(name: str) -> str | None:
@@ -83,9 +91,11 @@ def _segment_fault(text: str) -> str | None:
 
 
 def _text_fault(text: str) -> str | None:
-    if _CONTROL.search(text):
+    if text.isprintable():  # as nearly all names are; what is not may still be allowed
+        return None
+    if re.search(CONTROL_CHARACTER, text):
         return "it contains a control character"
-    return "it is not valid Unicode" if _SURROGATE.search(text) else None
+    return "it is not valid Unicode" if re.search(HALF_CHARACTER, text) else None
 
 
 def _checked(what: str, text: str, fault: str | None) -> str:

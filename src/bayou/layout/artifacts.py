@@ -6,9 +6,10 @@ from enum import StrEnum
 from functools import lru_cache
 
 from bayou.domain.models import Model
-from bayou.domain.modeltypes import ModelType
 from bayou.domain.names import check_data_name
 from bayou.errors import UsageError
+from bayou.layout.safety import check_path
+from bayou.layout.typefolders import type_at
 
 # Strict: existing clients would list `7.bak` and `07` as version 7, but nobody writes them. Numbers of 15 digits are
 # what every client can count to.
@@ -37,6 +38,7 @@ class VersionFile:
         check_data_name(self.name)
         if not 0 < self.version < _END_OF_VERSIONS:
             raise UsageError(f"{self.version} is not a version: they are counted from 1")
+        check_path(self.path)
 
     @property
     def path(self) -> str:
@@ -50,6 +52,7 @@ class LatestMarker:
 
     def __post_init__(self) -> None:
         check_data_name(self.name)
+        check_path(self.path)
 
     @property
     def path(self) -> str:
@@ -93,10 +96,3 @@ def _model(segments: list[str], tail: int) -> Model | None:
 def _model_at(type_path: str, model_id: str) -> Model | None:
     model_type = type_at(type_path)
     return Model(model_type, model_id) if model_type else None
-
-
-@lru_cache(maxsize=4096)
-def type_at(type_path: str) -> ModelType | None:
-    """The type with these folders; None where no type leads to them, as to upper-case ones (repository spec 1.2)."""
-    model_type = ModelType(type_path)
-    return model_type if model_type.normalised == type_path else None

@@ -1,27 +1,34 @@
-"""Collisions: names that a disk may take for one, because they differ only by case or by Unicode normal form."""
+"""Collisions: names that no disk, or not every disk, can hold side by side.
+
+Many disks take names for one that differ only by case or by Unicode normal form, and no disk has a file and a folder
+of one name, which a bucket may well have.
+"""
 
 import unicodedata
 from collections.abc import Iterable
 
 
 def collisions(paths: Iterable[str]) -> list[tuple[str, ...]]:
-    """The groups of files or folders in one folder that share a name on such a disk; sorted, each group as well.
+    """The groups that share one name in one folder; sorted, each group as well. Folders end with `/`.
 
-    Only where paths part is reported: `a/x` and `A/y` are the group `("A", "a")`.
+    Only where paths part is reported: `a/x` and `A/y` are the group `("A/", "a/")`, `a` and `a/x` are `("a", "a/")`.
     """
     seen: set[str] = set()
     groups: dict[tuple[str, str], list[str]] = {}
     for path in paths:
-        while path and path not in seen:
-            seen.add(path)
-            folder, _, name = path.rpartition("/")
-            groups.setdefault((folder, _folded(name)), []).append(path)
-            path = folder  # noqa: PLW2901 - the walk up ends at the first folder that was seen
+        node = path
+        while node not in seen:
+            seen.add(node)
+            folder, _, name = node.removesuffix("/").rpartition("/")
+            groups.setdefault((folder, _folded(name)), []).append(node)
+            if not folder:
+                break
+            node = f"{folder}/"
     return sorted(tuple(sorted(group)) for group in groups.values() if len(group) > 1)
 
 
 def _folded(name: str) -> str:
-    """What such disks compare, or a little coarser: no two of them fold alike."""
+    """Equal for names that match without case (Unicode 3.13, D145); at least as coarse as any disk."""
     if name.isascii():
         return name.lower()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())

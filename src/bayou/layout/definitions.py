@@ -7,10 +7,10 @@ like names, so a stem alone does not say which of the two it is.
 import re
 from dataclasses import dataclass
 
-from bayou.domain.models import Model
 from bayou.domain.modeltypes import ModelType
 from bayou.domain.names import check_id
-from bayou.layout.artifacts import type_at
+from bayou.layout.safety import check_path
+from bayou.layout.typefolders import type_at
 
 _DEFINITION_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _WORKFLOW_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
@@ -25,6 +25,7 @@ class EvaluatedDefinition:
 
     def __post_init__(self) -> None:
         check_id(self.stem)
+        check_path(self.path)
 
     @property
     def path(self) -> str:
@@ -38,6 +39,7 @@ class AutoDefinition:
 
     def __post_init__(self) -> None:
         check_id(self.stem)
+        check_path(self.path)
 
     @property
     def path(self) -> str:
@@ -50,6 +52,7 @@ class EvaluatedWorkflow:
 
     def __post_init__(self) -> None:
         check_id(self.stem)
+        check_path(self.path)
 
     @property
     def path(self) -> str:
@@ -62,11 +65,6 @@ def definition_stem(name: str, definition_id: str) -> str:
 
 def workflow_stem(name: str, workflow_id: str) -> str:
     return name if _WORKFLOW_NAME.fullmatch(name) else workflow_id
-
-
-def stems(model: Model) -> frozenset[str]:
-    """Every stem that a definition of this model can have: it moves when the model is renamed."""
-    return frozenset({model.id} if model.name is None else {model.id, definition_stem(model.name, model.id)})
 
 
 def read_evaluated(segments: list[str]) -> EvaluatedDefinition | None:

@@ -21,6 +21,8 @@ _DATABASE = re.compile(
 )
 _TEMPORARY = re.compile(r"\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp", re.IGNORECASE)
 _OUTERMOST = _CONTROL | MACHINE_LOCAL | {".locks"}
+_BELOW_NAMESPACES = _CONTROL | {".locks"}
+_VAULT = "secrets/local_encryption/"
 
 
 def legacy_internal(path: str) -> bool:
@@ -40,7 +42,9 @@ def never_crosses(path: str) -> bool:
 
     Beyond the legacy rule: state files at any depth and control folders below anything that can be a namespace (W-43 in
     the sync spec: pushing `<ns>/_index/…` overwrites live objects), temporary files of atomic writes (W-41), locks of
-    other namespaces (W-38), and secrets, bundles and databases, which are this machine's (promise 7).
+    other namespaces (W-38), and secrets, bundles and databases, which are this machine's (promise 7). What may be a
+    namespace may also be a folder that people chose, with `secrets` in it that are reports: of the names below one only
+    those count that nobody chooses.
     """
     first, slash, rest = path.partition("/")
     basename = rest.rpartition("/")[2] if slash else first
@@ -50,7 +54,7 @@ def never_crosses(path: str) -> bool:
         or basename in _MARKERS
         or (basename.endswith(".tmp") and _TEMPORARY.fullmatch(basename) is not None)
         or (".db" in basename and _DATABASE.fullmatch(basename) is not None)
-        or (lies_in(rest, _OUTERMOST) and first not in DEFAULT and is_slug(first))
+        or ((lies_in(rest, _BELOW_NAMESPACES) or rest.startswith(_VAULT)) and first not in DEFAULT and is_slug(first))
     )
 
 

@@ -11,6 +11,7 @@ from bayou.domain.namespaces import SOLO, check_namespace
 from bayou.layout.artifacts import model_folder
 from bayou.layout.internal import never_crosses
 from bayou.layout.relative import in_namespace
+from bayou.layout.safety import check_path, spelling_fault
 
 MONOLITH = ".datastore-index.json"
 META = "_index/_meta.json"
@@ -89,7 +90,7 @@ class Keyspace:
         return self.data(f"{_SHARDS}{partition}{_JSON}")
 
     def control(self, record: str) -> str:
-        return self.data(f"{_CONTROL}{record}")
+        return self.data(f"{_CONTROL}{check_path(record)}")
 
     def tombstones(self, partition: str | None) -> str:
         return self.data(f"{_TOMBSTONES}{_UNPARTITIONED if partition is None else partition}{_JSON}")
@@ -128,6 +129,17 @@ def namespace_of_manifest(key: str) -> str | None:
     """The namespace whose manifest this is, or None. Only the outermost segment of a key can be one."""
     namespace, _, rest = key.partition("/")
     return namespace if namespace and rest == MANIFEST else None
+
+
+def partition_fault(partition: str) -> str | None:
+    """Why no shard can be called that, or None.
+
+    Nested names are let through, as existing clients rebuild metas with all that they find below `_index` (sync spec
+    L3, L4). So is any length, since a name strings folders together; how long a key may be is for the store to say.
+    """
+    if f"{_SHARDS}{partition}{_JSON}" == META:
+        return "it is the meta's own name"
+    return spelling_fault(partition)
 
 
 def _located(path: str) -> Located:

@@ -1,6 +1,8 @@
 """Places on this machine: the files of a repo, and those at the root of its cache."""
 
+from bayou.domain.names import check_id
 from bayou.layout.records import OutputRecord, RunRecord
+from bayou.layout.safety import check_path
 
 MARKER = ".swamp.yaml"
 """At the root of a repo; its settings."""
@@ -23,12 +25,12 @@ CONFLICTS = "_control/conflicts"
 
 def cache_folder(repo_id: str) -> str:
     """The cache of a repo and all its clones, relative to the home of the existing clients (`~/.swamp`)."""
-    return f"repos/{repo_id or 'unknown'}"
+    return f"repos/{check_id(repo_id or 'unknown')}"
 
 
 def conflict(path: str) -> str:
     """Where our side of a conflict over this path is kept."""
-    return f"{CONFLICTS}/{path}"
+    return f"{CONFLICTS}/{check_path(path)}"
 
 
 def output_log(output: OutputRecord) -> str:
@@ -42,4 +44,4 @@ def run_log(run: RunRecord) -> str:
 
 def runs_index(workflow_id: str) -> str:
     """The existing clients' summary of a workflow's runs; they drop and rebuild it as they like."""
-    return f"{LOCAL}/workflow-runs/{workflow_id}/.runs-index.json"
+    return f"{LOCAL}/workflow-runs/{check_id(workflow_id)}/.runs-index.json"

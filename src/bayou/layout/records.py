@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from bayou.domain.modeltypes import ModelType
 from bayou.domain.names import check_id
 from bayou.errors import ErrorKind, UsageError
-from bayou.layout.artifacts import type_at
+from bayou.layout.safety import check_path
+from bayou.layout.typefolders import type_at
 
 _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9-]+Z")
 _OUTPUT = re.compile(rf"(.+)-({_STAMP.pattern})\.yaml")
@@ -27,6 +28,7 @@ class OutputRecord:
         check_id(self.definition_id)
         if not _STAMP.fullmatch(self.stamp):
             raise UsageError(f"{self.stamp!r} is not a time as file names have it", kind=ErrorKind.INVALID_NAME)
+        check_path(self.path)
 
     @property
     def path(self) -> str:
@@ -41,6 +43,7 @@ class RunRecord:
     def __post_init__(self) -> None:
         check_id(self.workflow_id)
         check_id(self.run_id)
+        check_path(self.path)
 
     @property
     def path(self) -> str:

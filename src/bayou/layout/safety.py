@@ -8,16 +8,19 @@ Names that only Windows reserves (`con`, `nul`) are let through: artifacts of ex
 
 import re
 
-from bayou.domain.names import MAX_SEGMENT_BYTES
+from bayou.domain.names import CONTROL_CHARACTER, HALF_CHARACTER, MAX_SEGMENT_BYTES
 from bayou.errors import ErrorKind, UsageError
+
+# A path is most of a key, and this is what S3 and Azure allow for a whole one (`bayou.storage.keys`).
+MAX_PATH_BYTES = 1024
 
 _FAULTS = {
     r"\A\Z": "it is empty",
     r"\A/": "it is absolute",
     r"\A[A-Za-z]:": "it names a drive",
     r"\\": "it contains a backslash",
-    r"[\x00-\x1f\x7f-\x9f]": "it contains a control character",
-    r"[\ud800-\udfff]": "it is not valid Unicode",
+    CONTROL_CHARACTER: "it contains a control character",
+    HALF_CHARACTER: "it is not valid Unicode",
     r"(?:\A|/)\.\.(?:/|\Z)": "it contains '..'",
     r"(?:\A|/)\.(?:/|\Z)": "it contains '.'",
     r"//|/\Z": "it contains an empty segment",
@@ -32,10 +35,20 @@ def fault(path: str) -> str | None:
     """Why this is not a path relative to a namespace, or None when it is one."""
     if len(path) <= MAX_SEGMENT_BYTES and _PLAIN.fullmatch(path):
         return None
-    if _ANY_FAULT.search(path):
-        return next(reason for pattern, reason in _FAULTS.items() if re.search(pattern, path))
+    misspelt = spelling_fault(path)
+    if misspelt is not None:
+        return misspelt
+    if len(path.encode()) > MAX_PATH_BYTES:
+        return f"it takes more than {MAX_PATH_BYTES} bytes"
     if any(len(segment.encode()) > MAX_SEGMENT_BYTES for segment in path.split("/")):
         return f"a segment takes more than {MAX_SEGMENT_BYTES} bytes"
+    return None
+
+
+def spelling_fault(text: str) -> str | None:
+    """Why this, however short, is not a relative path, or None. For names in keys, which no disk has to hold."""
+    if _ANY_FAULT.search(text):
+        return next(reason for pattern, reason in _FAULTS.items() if re.search(pattern, text))
     return None
 
 

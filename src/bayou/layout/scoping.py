@@ -11,12 +11,13 @@ from bayou.domain.models import Model
 from bayou.domain.partitions import partition_key
 from bayou.domain.scopes import Scope
 from bayou.layout.artifacts import LatestMarker, Part, VersionFile
-from bayou.layout.definitions import AutoDefinition, EvaluatedDefinition, stems
+from bayou.layout.definitions import AutoDefinition, EvaluatedDefinition
 from bayou.layout.meanings import meaning
 from bayou.layout.records import OutputRecord
 
 # Stands for a data name or a method, which nobody knows beforehand.
 _ANY = "\uffff"
+_LEGACY_FOLDERS = ("data", "outputs", "definitions-evaluated")  # sync spec 1.6, at its end
 _STAMP = "1970-01-01T00-00-00-000Z"
 
 
@@ -36,10 +37,11 @@ class CandidateKeys:
 
 
 def candidate_keys(model: Model) -> CandidateKeys:
-    """All the shards to look at for one model, not only the three that existing clients try (W-20 in the sync spec).
+    """All the shards to look at for one model: the three that existing clients try, and where things really are (W-20).
 
-    Found by asking for the shard of one path of each kind, so this and the paths cannot drift apart. A kind that no
-    shard can hold (the evaluated definition of a type of one segment) adds nothing: it is derived and need not travel.
+    The latter are found by asking for the shard of one path of each kind, so this and the paths cannot drift apart. A
+    kind that no shard can hold (the evaluated definition of a type of one segment) adds nothing: it is derived and need
+    not travel.
     """
     paths = (
         VersionFile(model, _ANY, 1, Part.RAW).path,
@@ -48,7 +50,8 @@ def candidate_keys(model: Model) -> CandidateKeys:
         EvaluatedDefinition(model.type, model.id).path,
         AutoDefinition(model.type, model.id).path,
     )
-    keys = {key for key in map(partition_key, paths) if key is not None}
+    legacy = {"--".join((folder, *model.type.segments, model.id)) for folder in _LEGACY_FOLDERS}
+    keys = legacy | {key for key in map(partition_key, paths) if key is not None}
     open_ended = {key for key in keys if _ANY in key}
     return CandidateKeys(
         exact=frozenset(keys - open_ended),
@@ -57,7 +60,11 @@ def candidate_keys(model: Model) -> CandidateKeys:
 
 
 def covers(scope: Scope, path: str) -> bool:
-    """Whether this path is within the scope. What belongs to no model is only within everything."""
+    """Whether this path is within the scope. What belongs to no model is only within everything.
+
+    So is a file below `outputs` or `definitions-evaluated` of a shape that no client writes (`outputs/T/I/x/1/raw`):
+    whose it is would be a guess.
+    """
     if scope.models is None:
         return True
     found = meaning(path)
@@ -67,6 +74,6 @@ def covers(scope: Scope, path: str) -> bool:
         case OutputRecord():
             return Model(found.type, found.definition_id) in scope.models
         case EvaluatedDefinition() | AutoDefinition():
-            return any(model.type == found.type and found.stem in stems(model) for model in scope.models)
+            return (found.type, found.stem) in scope.names or Model(found.type, found.stem) in scope.models
         case _:
             return False

@@ -5,7 +5,6 @@ else in it is read a second time, entry by entry: unknown fields are kept, and a
 reported instead of failing the whole index (sync spec W-44).
 """
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -13,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from bayou.domain.entries import Entry
+from bayou.domain.hashes import is_sha256
 from bayou.errors import Corrupt
 from bayou.layout import safety
 from bayou.wire.documents import Void, is_integer, name_of, parse_object, problem, require_shallow, require_version_1
@@ -21,7 +21,6 @@ from bayou.wire.javascript import compact, in_key_order, pretty
 _MONOLITH = "a monolithic index"
 _SHARD = "a shard of the index"
 _HEX_DIGITS = b"0123456789abcdef"
-_SHA256 = re.compile("[0-9a-f]{64}")
 _ENTRY_FIELDS = frozenset(Entry.__struct_encode_fields__)
 
 
@@ -160,7 +159,7 @@ def _entry(path: str, value: object) -> tuple[Entry, dict[str, object]]:
         value = {name: held for name, held in value.items() if name in _ENTRY_FIELDS}
     # Readers use the path (sync spec 1.3). A `key` that differs could lead around the check.
     entry = msgspec.convert(value | {"key": path}, Entry)
-    if entry.sha256 is not None and not _SHA256.fullmatch(entry.sha256):
+    if entry.sha256 is not None and not is_sha256(entry.sha256):
         raise msgspec.ValidationError("Expected 64 lowercase hexadecimal digits - at `$.sha256`")
     return entry, extra
 

@@ -1,13 +1,17 @@
 """The partition meta, `_index/_meta.json`: which shards there are, and in version 2 the number of the commit."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
+from bayou.domain.entries import Count
+from bayou.errors import Corrupt
+from bayou.layout.keys import partition_fault
 from bayou.wire.documents import Void, is_integer, parse_object, refuse_version, shape
 from bayou.wire.javascript import compact, utf16_order
 
 _NOUN = "a partition meta"
+_SHOWN: Final = 100  # characters of a partition, in a message
 
 
 class Fingerprints(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -26,7 +30,7 @@ class Meta(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
     version: Literal[1, 2]
     partitions: tuple[str, ...]
-    commit_seq: int | None = None
+    commit_seq: Count | None = None
     last_compacted: str | None = None
     # Ours, all of it below one name that nobody else will take. Existing clients ignore it when they read and drop it
     # when they write (sync spec L1), and so do we with any field that we do not know: it spoke of another commit.
@@ -45,7 +49,13 @@ def decode(data: bytes, where: str) -> Meta | Void:
     if not isinstance(document.get("partitions"), list):
         return Void(f"{where}: {_NOUN} without a list of partitions")
     fingerprints = _fingerprints(document.pop("bayou", None))
-    return msgspec.structs.replace(shape(document, Meta, where, _NOUN), fingerprints=fingerprints)
+    meta = shape(document, Meta, where, _NOUN)
+    for partition in meta.partitions:
+        # Each becomes a key, so none may lead elsewhere (promise 7).
+        fault = partition_fault(partition)
+        if fault is not None:
+            raise Corrupt(where, expected=_NOUN, found=f"the partition {ascii(partition)[:_SHOWN]}: {fault}")
+    return msgspec.structs.replace(meta, fingerprints=fingerprints)
 
 
 def encode(meta: Meta) -> bytes:

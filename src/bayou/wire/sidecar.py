@@ -1,6 +1,6 @@
 """The sidecar, `.datastore-sync-state.json`: what existing clients remember about a cache (sync spec 2.2)."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -10,10 +10,15 @@ from bayou.wire.javascript import pretty
 
 _NOUN = "a sidecar"
 _FIELDS_OF_VERSION_1 = ("version", "remoteIndexETag", "remoteIndexGeneration", "lastVerifiedAt", "localDirty")
+_NO_PATHS: Final = {"dirtyPaths": [], "bulkInvalidated": False, "lazyPullActive": False}
 
 
 class Sidecar(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel", kw_only=True):
     """Version 2, or the scalars of a version 1, which knew no paths.
+
+    `local_dirty` without `dirty_paths` says that anything may have changed: a full walk (sync spec 4.6). So reads a
+    version 1, and a version 2 whose writer left the paths out. Whoever adds a first path to such a one also sets
+    `bulk_invalidated`, or the path would seem to be all that changed (W-28).
 
     The fingerprint of the monolith is an ETag on S3 and a generation on GCS; "" says that nothing is known.
     """
@@ -38,8 +43,7 @@ def decode(data: bytes, where: str) -> Sidecar | Void:
         document = parse_object(data, where, _NOUN)
         if is_integer(document.get("version")) and document["version"] == 1:
             document = {name: document[name] for name in _FIELDS_OF_VERSION_1 if name in document}
-            document |= {"dirtyPaths": [], "bulkInvalidated": False, "lazyPullActive": False}
-        sidecar = shape(document, Sidecar, where, _NOUN)
+        sidecar = shape(_NO_PATHS | document, Sidecar, where, _NOUN)
     except Corrupt as error:
         return Void(str(error))
     if sidecar.remote_index_etag is None and sidecar.remote_index_generation is None:

@@ -5,10 +5,11 @@ as they are compared with paths that passed theirs and are never followed.
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 
+from bayou.domain.hashes import Sha256
 from bayou.wire.documents import parse_object, require_version_1, shape
 from bayou.wire.javascript import compact
 
@@ -19,7 +20,7 @@ class Tombstone(msgspec.Struct, frozen=True, rename="camel"):
     """One deleted content of one path. A path may die more than once."""
 
     path: str
-    sha256: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
+    sha256: Sha256
     deleted_at: str
 
 
