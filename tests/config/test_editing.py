@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bayou.config import Hydration
 from bayou.config.document import load
 from bayou.config.editing import edited
-from bayou.config.yamltext import lines
+from bayou.wire.yamltext import lines
 from bayou.errors import UsageError
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

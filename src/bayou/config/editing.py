@@ -12,8 +12,8 @@ import yaml
 
 from bayou.config.document import load_with_marks
 from bayou.config.wording import refusal
-from bayou.config.yamltext import flow, lines
 from bayou.errors import UsageError
+from bayou.wire.yamltext import Inexpressible, flow, lines
 
 _STR = "tag:yaml.org,2002:str"
 _INDENT = 2
@@ -38,7 +38,10 @@ def edited(text: str, wanted: Mapping[str, object], where: str) -> str:
         raise _refusal(where, "it uses YAML aliases, so one change could mean several")
     newline = "\r\n" if "\r\n" in text else "\n"
     new = text if not text or text.endswith("\n") else text + newline
-    edits = enumerate(_edits(new, root, current, wanted))
+    try:
+        edits = list(enumerate(_edits(new, root, current, wanted)))
+    except Inexpressible as error:
+        raise refusal(str(error)) from None
     # From the end to the start, so that positions stay true; of two insertions at one place, the inner one is first.
     for _, edit in sorted(edits, key=lambda item: (item[1].start, item[1].end, item[0]), reverse=True):
         new = new[: edit.start] + edit.text.replace("\n", newline) + new[edit.end :]

@@ -1,24 +1,41 @@
-"""Values as YAML text: strings double-quoted (repository spec 1.6), mappings one key per line, lists in brackets."""
+"""Values as YAML text: strings double-quoted (repository spec 1.3, 1.6), mappings one key per line.
+
+Lists are in brackets, unless mappings are in them. Every text is quoted, so that no reader takes one for a time, a
+number or a word of its own.
+"""
 
 import math
 import re
-from collections.abc import Mapping
-
-from bayou.config.wording import refusal
+from collections.abc import Mapping, Sequence
 
 _PLAIN_KEY = re.compile(r"(?!(?:null|true|false)\Z)[A-Za-z_][A-Za-z0-9_-]*", re.IGNORECASE)
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _INDENT = 2
 
 
-def lines(mapping: Mapping[str, object], indent: int) -> str:
+class Inexpressible(ValueError):
+    """A value that has no form that every client reads back."""
+
+
+def lines(mapping: Mapping[str, object], indent: int = 0) -> str:
     """Write a mapping as lines."""
     written = []
     for key, value in mapping.items():
         if isinstance(value, Mapping) and value:
             written.append(f"{' ' * indent}{_key(key)}:\n{lines(value, indent + _INDENT)}")
+        elif isinstance(value, list | tuple) and any(isinstance(item, Mapping) and item for item in value):
+            written.append(f"{' ' * indent}{_key(key)}:\n{_items(value, indent + _INDENT)}")
         else:
             written.append(f"{' ' * indent}{_key(key)}: {flow(value)}\n")
+    return "".join(written)
+
+
+def _items(items: Sequence[object], indent: int) -> str:
+    """Write a list with an item on each line; a mapping begins on the line of its dash."""
+    written = []
+    for item in items:
+        text = lines(item, indent + _INDENT)[indent + _INDENT :] if isinstance(item, Mapping) and item else flow(item)
+        written.append(f"{' ' * indent}- {text.removesuffix(chr(10))}\n")
     return "".join(written)
 
 
@@ -32,7 +49,7 @@ def flow(value: object) -> str:  # noqa: PLR0911 - one return per type
         case str():
             return _quoted(value)
         case int() if value.bit_length() > 64:
-            raise refusal("a whole number of more than 64 bits is not read back by every client")
+            raise Inexpressible("a whole number of more than 64 bits is not read back by every client")
         case int():
             return str(value)
         case float() if math.isfinite(value):
@@ -44,7 +61,7 @@ def flow(value: object) -> str:  # noqa: PLR0911 - one return per type
         case Mapping():
             return f"{{{', '.join(f'{_key(key)}: {flow(item)}' for key, item in value.items())}}}"
         case _:
-            raise refusal(f"a value of type {type(value).__name__} has no form in YAML")
+            raise Inexpressible(f"a value of type {type(value).__name__} has no form in YAML")
 
 
 def _key(key: object) -> str:
@@ -52,6 +69,8 @@ def _key(key: object) -> str:
 
 
 def _quoted(text: str) -> str:
+    if text.isprintable() and '"' not in text and "\\" not in text:  # as nearly all are
+        return f'"{text}"'
     return f'"{"".join(map(_character, text))}"'
 
 
@@ -62,5 +81,5 @@ def _character(character: str) -> str:
         return character
     code = ord(character)
     if 0xD800 <= code <= 0xDFFF:
-        raise refusal("a text with half a surrogate pair has no form in YAML")
+        raise Inexpressible("a text with half a surrogate pair has no form in YAML")
     return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
