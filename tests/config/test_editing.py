@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from bayou.config import Hydration
 from bayou.config.document import load
 from bayou.config.editing import edited
-from bayou.wire.yamltext import lines
 from bayou.errors import UsageError
+from bayou.wire.yamltext import lines
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 _SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-(2**64) + 1, 2**64 - 1), st.floats(allow_nan=False), _TEXT)

@@ -78,9 +78,26 @@ def test_the_marker_says_it_all(repo: Path) -> None:
     assert settings.cache == repo.parent / "home/.swamp/repos/6f0d7a52"
     assert settings.warnings == ()
     from_marker = {name for name, origin in settings.origins.items() if origin.source is Source.MARKER}
-    defaults = {"push_concurrency", "lock_timeout_ms", "ephemeral_budget", "trace"}
+    defaults = {"push_concurrency", "lock_timeout_ms", "ephemeral_budget", "durable", "auto_gc", "trace"}
     assert from_marker == settings.origins.keys() - defaults
     assert settings.origins["namespace"] == Origin(Source.MARKER, str(repo / ".swamp.yaml"))
+
+
+@pytest.mark.parametrize(("said", "durable"), [("0", False), ("false", False), ("1", True), ("", True)])
+def test_writes_are_durable_unless_the_environment_says_otherwise(repo: Path, said: str, durable: bool) -> None:  # noqa: FBT001 - a parameter
+    assert _load(repo, "repoId: a\n", environ={"BAYOU_DURABLE": said}).durable is durable
+
+
+def test_an_argument_says_whether_writes_are_durable(repo: Path) -> None:
+    settings = _load(repo, "repoId: a\n", environ={"BAYOU_DURABLE": "1"}, arguments=Arguments(durable=False))
+    assert settings.durable is False
+    assert settings.origins["durable"] == Origin(Source.ARGUMENT, "durable")
+
+
+def test_the_marker_turns_automatic_collection_on(repo: Path) -> None:
+    settings = _load(repo, "repoId: a\nautoGc: true\n")
+    assert settings.auto_gc is True
+    assert settings.origins["auto_gc"] == Origin(Source.MARKER, str(repo / ".swamp.yaml"))
 
 
 def test_every_setting_has_an_origin(repo: Path) -> None:

@@ -57,9 +57,23 @@ class Choice:
         value = self._warned(environment.size(self._environ, variable))
         return self.of(name, default, (value, Origin(Source.ENVIRONMENT, variable)))
 
-    def switch(self, name: str, variable: str | None) -> bool:
+    def switch(
+        self,
+        name: str,
+        variable: str | None,
+        *,
+        default: bool = False,
+        marked: tuple[bool | None, Origin] | None = None,
+    ) -> bool:
+        argument: bool | None = getattr(self._arguments, name, None)
         value = environment.switch(self._environ, variable) if variable else None
-        return self.of(name, False, (value, Origin(Source.ENVIRONMENT, variable or "")))
+        return self.of(
+            name,
+            default,
+            (argument, Origin(Source.ARGUMENT, name)),
+            (value, Origin(Source.ENVIRONMENT, variable or "")),
+            *((marked,) if marked else ()),
+        )
 
     def _warned(self, read: tuple[_T | None, str | None]) -> _T | None:
         value, warning = read

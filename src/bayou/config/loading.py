@@ -17,7 +17,7 @@ from bayou.config.declaration import LEGACY_S3, plugin_types
 from bayou.config.locations import GCS, S3, Azure, Folder
 from bayou.config.marker import Marker, read
 from bayou.config.paths import check_nul
-from bayou.config.settings import Arguments, Hydration, Settings, Source
+from bayou.config.settings import Arguments, Hydration, Origin, Settings, Source
 from bayou.config.sources import Declared, Surroundings, declared
 from bayou.config.suggestions import suggestion
 from bayou.config.wording import escaped, quoted, refusal
@@ -88,6 +88,8 @@ def load(
             declared=config.number("requestTimeoutMs", _REQUEST_TIMEOUT),
         ),
         ephemeral_budget=choice.size("ephemeral_budget", 512 * 2**20, environment.EPHEMERAL_BUDGET),
+        durable=choice.switch("durable", environment.DURABLE, default=True),
+        auto_gc=choice.switch("auto_gc", None, marked=_auto_gc(marker)),
         trace=choice.switch("trace", environment.trace_variable(location)),
         repo=root,
         repo_id=repo_id,
@@ -117,6 +119,11 @@ def _marker(root: Path) -> Marker:
             remedy=escaped(f"Run `bayou init` in {root}, or name another folder."),
         )
     return marker
+
+
+def _auto_gc(marker: Marker | None) -> tuple[bool | None, Origin] | None:
+    """A setting of the repo, not of its datastore."""
+    return None if marker is None else (marker.block().flag("autoGc"), Origin(Source.MARKER, str(marker.path)))
 
 
 def _repo_id(marker: Marker) -> str | None:

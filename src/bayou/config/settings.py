@@ -51,6 +51,7 @@ class Arguments:
     pull_concurrency: int | None = None
     push_concurrency: int | None = None
     request_timeout_ms: int | None = None
+    durable: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,10 @@ class Settings:
     push_concurrency: int
     request_timeout_ms: int
     ephemeral_budget: int
+    durable: bool
+    """Whether a write is only done when it would outlast a power failure."""
+    auto_gc: bool
+    """Whether each run removes what its models' retention lets go."""
     trace: bool
 
     repo: Path | None
