@@ -9,6 +9,7 @@ from bayou.config.wording import described, refusal, shown
 from bayou.errors import ErrorKind
 
 _T = TypeVar("_T")
+_NOBODY = Origin(Source.DEFAULT)
 
 
 class Choice:
@@ -63,7 +64,7 @@ class Choice:
         variable: str | None,
         *,
         default: bool = False,
-        marked: tuple[bool | None, Origin] | None = None,
+        marked: tuple[bool | None, Origin] = (None, _NOBODY),
     ) -> bool:
         argument: bool | None = getattr(self._arguments, name, None)
         value = environment.switch(self._environ, variable) if variable else None
@@ -72,7 +73,7 @@ class Choice:
             default,
             (argument, Origin(Source.ARGUMENT, name)),
             (value, Origin(Source.ENVIRONMENT, variable or "")),
-            *((marked,) if marked else ()),
+            marked,
         )
 
     def _warned(self, read: tuple[_T | None, str | None]) -> _T | None:

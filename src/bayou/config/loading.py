@@ -121,9 +121,11 @@ def _marker(root: Path) -> Marker:
     return marker
 
 
-def _auto_gc(marker: Marker | None) -> tuple[bool | None, Origin] | None:
+def _auto_gc(marker: Marker | None) -> tuple[bool | None, Origin]:
     """A setting of the repo, not of its datastore."""
-    return None if marker is None else (marker.block().flag("autoGc"), Origin(Source.MARKER, str(marker.path)))
+    if marker is None:
+        return None, Origin(Source.DEFAULT)
+    return marker.block().flag("autoGc"), Origin(Source.MARKER, str(marker.path))
 
 
 def _repo_id(marker: Marker) -> str | None:
