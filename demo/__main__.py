@@ -10,13 +10,16 @@ from pathlib import Path
 
 from bayou.config import urls
 from bayou.testing.servers import ministack
-from demo import buckets, existing, stores
+from demo import buckets, existing, recording, stores
 from demo.show import say, title
 
 
 def main() -> None:
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="bayou-demo-") as scratch:
+        title("Record and ask")
+        recording.tour(Path(scratch, "repo"))
+
         title("A folder as an object store")
         folder = Path(scratch, "store")
         folder.mkdir()

@@ -21,6 +21,13 @@ def test_the_demo_shows_what_it_promises() -> None:
     ):
         assert done.stdout.count(twice) == 2
     for line in (
+        "update   failed: the name server refused it",
+        "latest state of prod-vpc: version 1, VpcId vpc-1",
+        'attributes.status == "failed"  ->  web-02/health\n',
+        'name == "zone" && version > 0  ->  nothing',
+        'did you mean "attributes"?',
+        "upgrade succeeded; kept result version 1",
+        "3 found",
         "its own bytes were found there",
         "1048576 bytes, equal: True",
         "up and down again, 128 MiB, streamed",

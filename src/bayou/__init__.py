@@ -8,6 +8,7 @@ from importlib import import_module
 TYPE_CHECKING = False  # not from `typing`, which costs more than everything else here together
 if TYPE_CHECKING:
     from bayou._version import __version__
+    from bayou.datastore import Datastore, open  # noqa: A004 - what it is called
     from bayou.errors import (
         BayouError,
         Conflict,
@@ -20,9 +21,13 @@ if TYPE_CHECKING:
         Unsupported,
         UsageError,
     )
+    from bayou.repository.record import Record
 
 _HOMES = {
     "__version__": "bayou._version",
+    "Datastore": "bayou.datastore",
+    "Record": "bayou.repository.record",
+    "open": "bayou.datastore",
     **dict.fromkeys(
         (
             "BayouError",
@@ -44,14 +49,17 @@ __all__ = [
     "BayouError",
     "Conflict",
     "Corrupt",
+    "Datastore",
     "Denied",
     "ErrorKind",
     "LockTimeout",
     "NotFound",
+    "Record",
     "Unavailable",
     "Unsupported",
     "UsageError",
     "__version__",
+    "open",
 ]
 
 

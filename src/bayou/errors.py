@@ -18,14 +18,22 @@ class ErrorKind(StrEnum):
     INVALID_CONFIG = "invalid_config"
     INVALID_URL = "invalid_url"
     INVALID_ARGUMENT = "invalid_argument"
+    INVALID_QUERY = "invalid_query"
+    INVALID_CONTENT = "invalid_content"
     REPO_INCOMPLETE = "repo_incomplete"
     CONTAINER_MISSING = "container_missing"
     # NotFound
     OBJECT_MISSING = "object_missing"
     REPO_MISSING = "repo_missing"
+    MODEL_MISSING = "model_missing"
+    DATA_MISSING = "data_missing"
+    RECORD_MISSING = "record_missing"
+    CONTENT_MISSING = "content_missing"
     # Conflict
     PRECONDITION_FAILED = "precondition_failed"
     ALREADY_EXISTS = "already_exists"
+    NOT_OWNER = "not_owner"
+    LOCK_LOST = "lock_lost"
     # LockTimeout
     LOCK_TIMEOUT = "lock_timeout"
     # Unavailable

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from hypothesis import given, note
+from hypothesis import example, given, note
 from hypothesis import strategies as st
 
 from bayou.domain.units import Kind
@@ -12,6 +12,10 @@ from bayou.testing.replicas import Replica
 from bayou.testing.sharedbucket import Bucket, classify, content_of, metadata, number_of
 
 ROUNDS = 6
+RECORDS = {
+    "outputs": "outputs/t/run/m-2026-01-01T00-00-{:02}-000Z.yaml",
+    "runs": "workflow-runs/w/workflow-run-{}.yaml",
+}
 
 Thing = tuple[str, str]
 
@@ -49,6 +53,8 @@ class World:
         self.may_be_lost: set[Thing] = set()
         self.pending: list[list[tuple[str, str]]] = [[], [], []]
         self.dead: set[tuple[str, str]] = set()
+        self.halves: dict[str, str] = {}
+        self.has_legacy = True
 
     def new(self, prefix: str) -> str:
         self.counter += 1
@@ -82,8 +88,8 @@ class World:
         self.published |= things(self.bucket.objects.items(), self.raws)
         for path in self.bucket.objects:
             unit = classify(path)
-            files = {member: self.bucket.objects[member] for member in unit.members if member in self.bucket.objects}
-            self.history.setdefault(tuple(files.items()))
+            if all(member in self.bucket.objects for member in unit.members):
+                self.history.setdefault(tuple((member, self.bucket.objects[member]) for member in unit.members))
 
     # Machines with Bayou.
 
@@ -93,14 +99,17 @@ class World:
         plans = replica.sync(self.bucket)
         for plan in plans:
             note(f"{replica.name}: " + ", ".join(f"{s.action} {s.unit.key} ({s.reason})" for s in plan.steps))
-        lost = before - self.alive() - self.may_be_lost
-        superseded = {thing for thing in lost if thing[0] == "other" and thing in self.published}
-        assert lost == superseded
+        self.check_lost(before)
         assert not replica.sync(self.bucket)
         self.dead |= set(self.pending[who])
         self.pending[who].clear()
         self.observe()
         return bool(plans)
+
+    def check_lost(self, before: set[Thing]) -> None:
+        lost = before - self.alive() - self.may_be_lost
+        superseded = {thing for thing in lost if thing[0] == "other" and thing in self.published}
+        assert lost == superseded
 
     def write_version(self, who: int, name: int, body: int, *, advance: bool) -> None:
         replica = self.replicas[who]
@@ -116,7 +125,7 @@ class World:
         if advance:
             files[f"{family}/latest"] = str(number).encode()
         record = {"id": self.new("r"), "status": "succeeded", "artifacts": [{"dataId": version, "version": number}]}
-        files[f"outputs/t/{record['id']}.yaml"] = json.dumps(record).encode()
+        files[f"outputs/t/run/m-2026-01-01T00-00-00-{self.counter:03}Z.yaml"] = json.dumps(record).encode()
         self.write(who, files)
 
     def append(self, who: int) -> None:
@@ -136,8 +145,8 @@ class World:
             stream = metadata(self.new("s"), 1, streaming=True)
             self.write(who, {"data/t/m/log/1/raw": self.new("line").encode(), "data/t/m/log/1/metadata.yaml": stream})
 
-    def write_record(self, who: int, which: int) -> None:
-        path = f"workflow-runs/w/{which}.yaml"
+    def write_record(self, who: int, folder: str, which: int) -> None:
+        path = RECORDS[folder].format(which)
         body = self.replicas[who].files.get(path)
         if body is None and path in self.replicas[who].base:
             return
@@ -147,8 +156,8 @@ class World:
         self.write(who, {path: json.dumps(record).encode()})
 
     def write_file(self, who: int, folder: str, which: int) -> None:
-        body = json.dumps({"id": self.new("d")}) if folder == "auto-definitions" else self.new("text")
-        self.write(who, {f"{folder}/{which}": body.encode()})
+        body = json.dumps({"id": self.new("d")}) if folder == "auto-definitions/t" else self.new("text")
+        self.write(who, {f"{folder}/{which}.yaml": body.encode()})
 
     def write(self, who: int, files: Mapping[str, bytes]) -> None:
         self.act(lambda: self.replicas[who].write(files))
@@ -210,6 +219,37 @@ class World:
         self.pending[who].clear()
         self.act(self.replicas[who].lose_journal)
 
+    def upload_half(self, name: int, number: int) -> None:
+        """Another machine begins to upload a version, raw first, where it finds nothing in its way."""
+        folder = f"data/t/m/n{name}/{number}"
+        if self.bucket.holds(f"{folder}/raw") is None and self.bucket.holds(f"{folder}/metadata.yaml") is None:
+            self.halves[folder] = self.new("v")
+            self.raws[self.halves[folder]] = self.new("half").encode()
+            self.bucket.objects[f"{folder}/raw"] = self.raws[self.halves[folder]]
+
+    def upload_the_rest(self, pick: int) -> None:
+        """Whoever's raw lies there owns the number, unless an existing client took it."""
+        if not self.halves:
+            return
+        folder = sorted(self.halves)[pick % len(self.halves)]
+        version = self.halves.pop(folder)
+        files = {
+            f"{folder}/raw": self.raws[version],
+            f"{folder}/metadata.yaml": metadata(version, number_of(f"{folder}/raw")),
+        }
+        if not self.has_legacy:
+            assert self.bucket.objects[f"{folder}/raw"] == self.raws[version]
+            assert f"{folder}/metadata.yaml" not in self.bucket.objects
+        if self.bucket.objects.get(f"{folder}/raw") == self.raws[version] and folder not in {
+            path.removesuffix("/metadata.yaml") for path in self.bucket.objects
+        }:
+            self.act(lambda: self.bucket.put(files))
+
+    def sweep(self) -> None:
+        before = self.alive()
+        self.bucket.sweep()
+        self.check_lost(before)
+
     # Existing clients.
 
     def remember_index(self) -> None:
@@ -229,7 +269,7 @@ class World:
         self.act(lambda: self.bucket.put(files | {f"data/t/m/n{name}/latest": str(number).encode()}))
 
     def overwrite_file(self, which: int) -> None:
-        self.act(lambda: self.bucket.put({f"files/{which}": self.new("theirs").encode()}))
+        self.act(lambda: self.bucket.put({f"files/{which}.yaml": self.new("theirs").encode()}))
 
     def remove(self, pick: int) -> None:
         choices = sorted({classify(path).key for path in self.bucket.index})
@@ -286,6 +326,18 @@ class World:
         missed = held - kept - self.may_be_lost
         assert missed == {thing for thing in missed if thing[0] == "other" and thing in self.published}
 
+    def check_references(self) -> None:
+        """Each record names each version by the number that it has in the end."""
+        numbers: dict[str, set[int]] = {}
+        for path in self.bucket.index:
+            if path.endswith("metadata.yaml"):
+                numbers.setdefault(json.loads(self.bucket.objects[path])["id"], set()).add(number_of(path))
+        for path in self.bucket.index:
+            if classify(path).kind is Kind.OUTPUT:
+                for named in json.loads(self.bucket.objects[path]).get("artifacts", ()):
+                    there = numbers.get(named["dataId"], {named["version"]})
+                    assert named["version"] in there
+
 
 WHO = st.integers(0, 2)
 SMALL = st.integers(0, 1)
@@ -302,11 +354,14 @@ BAYOU = (
     op("write_version", WHO, SMALL, SMALL, advance=st.booleans()),
     op("write_version", WHO, SMALL, SMALL, advance=st.booleans()),
     op("append", WHO),
-    op("write_record", WHO, SMALL),
-    op("write_file", WHO, st.sampled_from(["files", "definitions-evaluated", "auto-definitions"]), SMALL),
+    op("write_record", WHO, st.sampled_from(sorted(RECORDS)), SMALL),
+    op("write_file", WHO, st.sampled_from(["files", "definitions-evaluated/t", "auto-definitions/t"]), SMALL),
     op("delete", WHO, PICK),
     op("vanish", WHO, PICK, evict=st.booleans()),
     op("lose_journal", WHO),
+    op("sweep"),
+    op("upload_half", SMALL, st.integers(1, 3)),
+    op("upload_the_rest", PICK),
 )
 LEGACY = (
     op("remember_index"),
@@ -318,8 +373,9 @@ LEGACY = (
 )
 
 
-def play(operations: list[Any]) -> World:
+def play(operations: list[Any], *, has_legacy: bool) -> World:
     world = World()
+    world.has_legacy = has_legacy
     for name, args, kwargs in operations:
         note(f"{name} {args} {kwargs}")
         getattr(world, name)(*args, **kwargs)
@@ -328,9 +384,39 @@ def play(operations: list[Any]) -> World:
 
 @given(st.lists(st.one_of(BAYOU), min_size=8, max_size=40))
 def test_replicas_converge_and_lose_nothing(operations: list[Any]) -> None:
-    play(operations).settle()
+    world = play(operations, has_legacy=False)
+    world.settle()
+    world.check_references()
 
 
+Operation = tuple[str, tuple[Any, ...], dict[str, Any]]
+OVERWRITTEN: Operation = ("overwrite_version", (0, 1), {})
+SET_BACK: Operation = ("overwrite_index", (), {})
+
+
+@example(
+    # Its number is used again after a deletion, while somebody else's bytes lie there under an entry that was set back.
+    [
+        OVERWRITTEN,
+        ("sync", (0,), {}),
+        ("remember_index", (), {}),
+        ("delete", (0, 0), {}),
+        OVERWRITTEN,
+        SET_BACK,
+        ("write_version", (0, 0, 0), {"advance": False}),
+    ]
+)
+@example(
+    # The same, under no entry at all.
+    [
+        OVERWRITTEN,
+        ("sync", (0,), {}),
+        ("delete", (0, 0), {}),
+        OVERWRITTEN,
+        SET_BACK,
+        ("write_version", (0, 0, 0), {"advance": False}),
+    ]
+)
 @given(st.lists(st.one_of(*BAYOU, *LEGACY), min_size=8, max_size=40))
 def test_replicas_converge_and_lose_nothing_beside_existing_clients(operations: list[Any]) -> None:
-    play(operations).settle()
+    play(operations, has_legacy=True).settle()

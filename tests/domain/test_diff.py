@@ -13,7 +13,7 @@ from bayou.testing.sharedbucket import STORE, classify
 from bayou.testing.strategies.replicas import Sides, sides
 
 FILE = "files/f"
-RECORD = "outputs/t/r.yaml"
+RECORD = "outputs/t/run/m-2026-01-01T00-00-00-000Z.yaml"
 MARKER = "data/t/m/n/latest"
 VERSION = "data/t/m/n/1"
 STREAM = "data/t/m/log/1"
@@ -119,6 +119,18 @@ def test_rows_that_hold_for_every_kind(unit, sides, facts, expected) -> None:  #
         (RECORD, (None, X, None), {"objects": Y}, (READD, Reason.ENTRY_LOST)),
         (RECORD, (None, X, None), {"objects": X}, (PUSH, Reason.WRITTEN_HERE)),
         (RECORD, (None, X, None), {"objects": Y, "buried": Y}, (PUSH, Reason.WRITTEN_HERE)),
+        # What lies in the place of a push, and is not what the push is to replace, is listed and never overwritten.
+        (FILE, (X, Y, None), {"objects": Z}, (READD, Reason.ENTRY_LOST)),
+        (RECORD, (X, Y, None), {"objects": Z}, (READD, Reason.ENTRY_LOST)),
+        (STREAM, (X, Y, None), {"objects": Z}, (READD, Reason.ENTRY_LOST)),
+        (VERSION, (X, Y, None), {"deleted": True, "objects": Z}, (READD, Reason.ENTRY_LOST)),
+        (VERSION, (X, Y, None), {"objects": X}, (READD, Reason.ENTRY_LOST)),
+        (VERSION, (X, Y, X), {"deleted": True, "objects": Z}, None),
+        (FILE, (X, Y, None), {"objects": X}, (PUSH, Reason.ENTRY_LOST)),
+        (VERSION, (X, Y, None), {"deleted": True, "objects": X}, (PUSH, Reason.ENTRY_LOST)),
+        (VERSION, (X, Y, None), {"objects": Z, "buried": Z}, (PUSH, Reason.ENTRY_LOST)),
+        (VERSION, (X, Y, None), {"objects": Y}, (PUSH, Reason.ENTRY_LOST)),
+        (VERSION, (X, Y, None), {"objects": None}, (PUSH, Reason.ENTRY_LOST)),
         # Another id may be another thing.
         (RECORD, (X, X, Y), {}, (MERGE, Reason.WRITTEN_THERE)),
         (STREAM, (X, X, Y), {}, (MERGE, Reason.WRITTEN_THERE)),
@@ -169,6 +181,50 @@ def test_equal_raw_of_a_deleted_version_does_not_delete_another_version() -> Non
     remote = Remote(STORE, {}, {path: {X} for path in new})
     (step,) = diff(Base(STORE), Local(new), remote, Evidence(), classify).steps
     assert (step.action, step.revokes) == (PUSH, {})
+
+
+RAW, METADATA = f"{VERSION}/raw", f"{VERSION}/metadata.yaml"
+
+
+@pytest.mark.parametrize(
+    ("base", "objects", "expected"),
+    [
+        # Ours, up to where an upload of ours broke off, or in place of what we published and deleted.
+        ({}, {RAW: Y, METADATA: None}, (PUSH, Reason.WRITTEN_HERE)),
+        (state(VERSION, X), {RAW: X, METADATA: None}, (PUSH, Reason.ENTRY_LOST)),
+        # Of somebody else, who may be about to upload the rest.
+        ({}, {RAW: Z, METADATA: None}, (MERGE, Reason.OCCUPIED)),
+        ({}, {RAW: None, METADATA: Z}, (MERGE, Reason.OCCUPIED)),
+        (state(VERSION, X), {RAW: Z, METADATA: None}, (MERGE, Reason.OCCUPIED)),
+        # One look is not enough to say whether it is half or whole.
+        ({}, {RAW: Z}, Ask.OBJECT),
+    ],
+)
+def test_half_a_version_of_somebody_else_is_not_overwritten(base, objects, expected) -> None:  # type: ignore[no-untyped-def] # noqa: ANN001
+    evidence = Evidence(deleted=base, objects=objects)
+    plan = diff(Base(STORE, base), Local(state(VERSION, Y)), Remote(STORE, {}), evidence, classify)
+    assert verdict(plan) == expected
+
+
+def test_half_a_version_in_place_of_ours_that_is_not_listed_any_more_does_not_go_either() -> None:
+    ours = state(VERSION, X)
+    evidence = Evidence(objects={RAW: Z, METADATA: None})
+    plan = diff(Base(STORE, ours), Local(ours), Remote(STORE, {}), evidence, classify)
+    assert verdict(plan) == (MERGE, Reason.OCCUPIED)
+
+
+@pytest.mark.parametrize(
+    ("sides", "facts", "expected"),
+    [
+        ((None, Y, None), {}, {}),
+        ((X, Y, X), {"deleted": True}, state(VERSION, X)),
+        ((X, Y, X), {"deleted": True, "objects": None}, {}),
+        ((X, Y, None), {"deleted": True, "objects": X}, state(VERSION, X)),
+    ],
+)
+def test_push_says_what_it_replaces(sides, facts, expected) -> None:  # type: ignore[no-untyped-def] # noqa: ANN001
+    (step,) = plan_of(VERSION, sides, **facts).steps
+    assert (step.action, step.replaces) == (PUSH, expected)
 
 
 def test_half_a_version_is_not_pushed() -> None:
@@ -240,12 +296,26 @@ def test_vanished_index_stops() -> None:
     assert plan.stop is Stop.INDEX_VANISHED
 
 
-def test_base_older_than_the_tombstones_cannot_be_accepted() -> None:
-    base = Base(STORE, {FILE: X}, as_of="2026-01-01T00:00:00.000Z")
+@pytest.mark.parametrize("as_of", ["", "2026-01-01T00:00:00.000Z"])
+def test_base_older_than_the_tombstones_cannot_be_accepted(as_of: str) -> None:
+    """Nor one of which only parts were ever read, so that nobody knows how old it is."""
+    base = Base(STORE, {FILE: X}, as_of=as_of)
     remote = Remote(STORE, {FILE: X}, buried_since="2026-02-01T00:00:00.000Z")
     plan = diff(base, Local({FILE: X}), remote, Evidence(), classify)
     assert plan.stop is Stop.BASE_TOO_OLD
     assert plan.is_stopped(accept_deletions=True)
+
+
+@pytest.mark.parametrize(
+    ("base", "buried_since"),
+    [
+        (Base(STORE), "2026-02-01T00:00:00.000Z"),
+        (Base(STORE, {FILE: X}), ""),
+        (Base(STORE, {FILE: X}, as_of="2026-02-01T00:00:00.000Z"), "2026-02-01T00:00:00.000Z"),
+    ],
+)
+def test_base_that_no_tombstone_can_have_missed_is_not_too_old(base: Base, buried_since: str) -> None:
+    assert diff(base, Local(base.files), Remote(STORE, base.files, {}, buried_since), Evidence(), classify) == Plan()
 
 
 def test_cost_follows_what_differs() -> None:
@@ -323,6 +393,20 @@ def test_nothing_is_deleted_without_evidence_a_tombstone_or_a_missing_object(giv
                 for path in step.unit.members
             )
             assert not side or proven or buried or gone
+
+
+@given(sides())
+def test_no_push_replaces_what_a_look_found_there_unless_it_is_known_to_be_outdated(given_sides: Sides) -> None:
+    base, local, remote, evidence = given_sides
+    for step in diff(base, local, remote, evidence, classify).steps:
+        if step.action is not PUSH:
+            continue
+        for path in step.unit.members:
+            there = evidence.objects.get(path)
+            if there is None or there in remote.buried.get(path, ()) or there == step.local.get(path):
+                continue
+            assert there == base.files.get(path)
+            assert step.unit.kind != "version" or evidence.deleted.get(path) == there
 
 
 @given(sides())

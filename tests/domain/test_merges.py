@@ -13,10 +13,19 @@ from bayou.domain.merges.records import beside, merge_records
 from bayou.domain.merges.references import renumbered_metadata, renumbered_record
 from bayou.domain.merges.resolution import Move, Point, Rehome, Renumber, TakeLocal, TakeRemote
 from bayou.domain.merges.versions import Contest, Growth, Version, Versions, growth, merge_versions
+from bayou.layout.meanings import meaning
+from bayou.layout.records import OutputRecord, RunRecord
+from bayou.testing.strategies.paths import known_meanings
+
+STAMP = "2026-04-02T09-15-00-125Z"
 
 
 def contest(ours: str, theirs: str, **changes: Any) -> Contest:  # noqa: ANN401
     return Contest(Version(ours, "raw"), Version(theirs, "raw"), **{"written_here": True, **changes})
+
+
+def half(ours: str) -> Contest:
+    return Contest(Version(ours, "raw"), None, written_here=True)
 
 
 def streams(how: Growth) -> Contest:
@@ -56,6 +65,10 @@ def versions(
         # It was moved before, by us or by somebody else who held it.
         (versions({1: contest("a", "b")}, {1: "a"}, {1: "b", 2: "a"}), {1: TakeRemote()}),
         (versions({1: contest("a", "b")}, {1: "a", 2: "a"}, {1: "b"}), {1: TakeRemote()}),
+        # Half of something that nobody knows yet has the number too.
+        (versions({1: half("a")}, {1: "a"}, {}), {1: Renumber(2)}),
+        (versions({1: half("a")}, {1: "a", 2: "b"}, {}), {1: Renumber(2), 2: Renumber(3)}),
+        (versions({1: half("a")}, {1: "a"}, {2: "a"}), {1: TakeRemote()}),
         # A stream only grows: the longer state is the later one.
         (versions({1: streams(Growth.OURS_GOES_ON)}, {1: "s"}, {1: "s"}), {1: TakeLocal()}),
         (versions({1: streams(Growth.THEIRS_GOES_ON)}, {1: "s"}, {1: "s"}), {1: TakeRemote()}),
@@ -171,19 +184,37 @@ DONE, LATER = "2026-01-01T00:00:00.000Z", "2026-01-02T00:00:00.000Z"
     ],
 )
 def test_record_that_got_further_wins_on_either_side(worse: dict[str, str], better: dict[str, str]) -> None:
-    assert merge_records("p", better, worse, contents=("a", "b")) == TakeLocal()
-    assert merge_records("p", worse, better, contents=("b", "a")) == TakeRemote()
+    assert merge_records("p", better, worse, contents=("a", "b"), written_here=False) == TakeLocal()
+    assert merge_records("p", worse, better, contents=("b", "a"), written_here=True) == TakeRemote()
 
 
 def test_equally_far_records_are_decided_alike_on_both_machines() -> None:
-    assert merge_records("p", record(), record(step="x"), contents=("a", "b")) == TakeRemote()
-    assert merge_records("p", record(step="x"), record(), contents=("b", "a")) == TakeLocal()
+    assert merge_records("p", record(), record(step="x"), contents=("a", "b"), written_here=True) == TakeRemote()
+    assert merge_records("p", record(step="x"), record(), contents=("b", "a"), written_here=True) == TakeLocal()
 
 
-def test_another_id_is_another_record_and_both_are_kept() -> None:
-    path = "outputs/t/run/d-2026.yaml"
-    assert merge_records(path, record(), record(id="s"), contents=("a", "b")) == Move("outputs/t/run/d-2026-r.yaml")
-    assert beside(path, "r") != beside(path, "s")
+def test_what_only_they_changed_in_an_equally_far_record_is_taken() -> None:
+    """Else who only read a record would undo the new version numbers in it, in half of all cases."""
+    assert merge_records("p", record(), record(step="x"), contents=("b", "a"), written_here=False) == TakeRemote()
+
+
+@pytest.mark.parametrize("path", ["workflow-runs/w/workflow-run-1.yaml", f"outputs/t/run/d-{STAMP}.yaml", "a.b/c"])
+def test_another_id_is_another_record_and_both_are_kept(path: str) -> None:
+    moved = merge_records(path, record(), record(id="s"), contents=("a", "b"), written_here=True)
+    assert isinstance(moved, Move)
+    assert moved.to not in {path, beside(path, "s")}
+    assert moved.to == beside(path, "r")
+
+
+@given(known_meanings().filter(lambda known: isinstance(known, OutputRecord | RunRecord)), st.uuids().map(str))
+def test_record_that_moved_is_still_found_as_what_it_is(record: OutputRecord | RunRecord, identity: str) -> None:
+    moved = meaning(beside(record.path, identity))
+    if isinstance(record, OutputRecord):
+        assert isinstance(moved, OutputRecord)
+        assert (moved.type, moved.method, moved.definition_id) == (record.type, record.method, record.definition_id)
+    else:
+        assert isinstance(moved, RunRecord)
+        assert moved.workflow_id == record.workflow_id
 
 
 def test_remote_definition_stays_and_both_ids_lead_to_the_model() -> None:

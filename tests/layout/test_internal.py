@@ -94,6 +94,12 @@ def test_everybody_syncs_it(path: str) -> None:
         "catalog.bayou.db-wal",
         "run_tracker.db-shm",
         "_extension_catalog.db",
+        "_Control/journal.db",
+        "Secrets/local_encryption/default/KEY",
+        "\u017fecrets/x",
+        "Infra/_INDEX/_meta.json",
+        ".Datastore-Sync-State.json",
+        "data/a/b/c/.LOCK",
     ],
 )
 def test_existing_clients_would_push_it_and_we_do_not(path: str) -> None:

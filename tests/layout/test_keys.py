@@ -62,6 +62,8 @@ def test_the_table(key_of: Callable[[Keyspace], str], solo: str, namespaced: str
         (SOLO, "_index/notes.txt", Located(Role.INTERNAL, "_index/notes.txt")),
         (SOLO, "_index/nested/x.json", Located(Role.SHARD, "nested/x")),
         (SOLO, "outputs/.lock", Located(Role.INTERNAL, "outputs/.lock")),
+        (INFRA, "infra/", Located(Role.INTERNAL)),
+        (SOLO, "", Located(Role.INTERNAL)),
     ],
 )
 def test_what_a_key_is_depends_on_the_namespace(keyspace: Keyspace, key: str, expected: Located) -> None:

@@ -28,7 +28,7 @@ class Seen(NamedTuple):
 
 
 class Witness(ThreadingHTTPServer):
-    """Answer 404 to everybody, or `status`, and remember who asked for what."""
+    """Have no object for anybody, or answer `status`, and remember who asked for what."""
 
     status = 404
 
@@ -49,8 +49,10 @@ class Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.server.seen.append(Seen(self.command, self.path, headers))
         self.send_response(self.server.status)
-        self.send_header("content-length", "0")
+        body = b"" if self.command == "HEAD" else b"<Error><Code>NoSuchKey</Code></Error>"
+        self.send_header("content-length", str(len(body)))
         self.end_headers()
+        self.wfile.write(body)
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = answer  # noqa: N815 - the base's names
 
@@ -96,6 +98,24 @@ async def test_s3_by_host(witness: Witness, monkeypatch: pytest.MonkeyPatch) -> 
     (seen,) = witness.seen
     assert seen.path.removeprefix("http://bucket.s3.example.com") == "/data/a%20b"
     assert seen.headers["host"] == "bucket.s3.example.com"
+
+
+@pytest.mark.parametrize("name", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"])
+async def test_s3_at_the_endpoint_of_the_environment(
+    witness: Witness, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, witness.endpoint)
+    await ask(S3("bucket", region="us-east-1", path_style=True))
+    monkeypatch.setenv(name, "http://nobody.example.com")
+    await ask(S3("bucket", region="us-east-1", endpoint=witness.endpoint, path_style=True))
+    assert [seen.path for seen in witness.seen] == ["/bucket/data/a%20b"] * 2
+
+
+async def test_a_wrong_endpoint_in_the_environment_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "localhost:9000")
+    with pytest.raises(UsageError, match="AWS_ENDPOINT_URL: expected http://HOST") as caught:
+        connect(S3("bucket", region="us-east-1"))
+    assert caught.value.kind is ErrorKind.INVALID_CONFIG
 
 
 async def test_headers_are_sent(witness: Witness) -> None:
@@ -162,7 +182,7 @@ async def test_a_throttled_window_narrows(witness: Witness) -> None:
 def test_a_prefix_with_an_empty_segment_is_refused_when_it_is_opened(prefix: str, kind: type[S3 | GCS]) -> None:
     with pytest.raises(Unsupported, match="empty segment") as caught:
         connect(kind("bucket", prefix=prefix))
-    assert "obstore cannot address such keys" in caught.value.remedy
+    assert "without a slash at its ends" in caught.value.remedy
 
 
 async def test_a_folder(tmp_path: Path) -> None:

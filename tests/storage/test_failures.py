@@ -1,8 +1,11 @@
 """What obstore's errors mean: row by row for real texts, and on real servers."""
 
+import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from urllib.parse import quote
+from xml.sax.saxutils import escape
 
 import pytest
 from obstore import exceptions as obs
@@ -41,7 +44,14 @@ ROWS: list[tuple[type[Exception], str, type[BayouError], ErrorKind]] = [
     # missing
     (FileNotFoundError, answer("404 Not Found", "NoSuchKey"), NotFound, ErrorKind.OBJECT_MISSING),
     (FileNotFoundError, answer("404 Not Found", "BlobNotFound"), NotFound, ErrorKind.OBJECT_MISSING),
-    (FileNotFoundError, answer("404 Not Found"), NotFound, ErrorKind.OBJECT_MISSING),
+    (FileNotFoundError, answer("404 Not Found", "NoSuchKey", "GET"), NotFound, ErrorKind.OBJECT_MISSING),
+    # An answer to HEAD has no body; the bucket asks again, with GET.
+    (FileNotFoundError, answer("404 Not Found", verb="HEAD"), NotFound, ErrorKind.OBJECT_MISSING),
+    # Anybody can answer 404: a proxy, a web server at an endpoint that is wrong.
+    (FileNotFoundError, answer("404 Not Found"), Unavailable, ErrorKind.TRANSIENT),
+    (FileNotFoundError, answer("404 Not Found") + "<html><h1>404</h1></html>", Unavailable, ErrorKind.TRANSIENT),
+    (obs.PreconditionError, answer("404 Not Found") + "<html></html>", Unavailable, ErrorKind.TRANSIENT),
+    (FileNotFoundError, answer("404 Not Found", "NoSuchUpload", "POST"), Unavailable, ErrorKind.TRANSIENT),
     (FileNotFoundError, answer("404 Not Found", "NoSuchBucket"), UsageError, ErrorKind.CONTAINER_MISSING),
     (obs.PreconditionError, answer("404 Not Found", "NoSuchBucket"), UsageError, ErrorKind.CONTAINER_MISSING),
     (FileNotFoundError, answer("404 Not Found", "ContainerNotFound"), UsageError, ErrorKind.CONTAINER_MISSING),
@@ -197,6 +207,64 @@ def test_an_error_is_of_its_kind(
     assert found.remedy
 
 
+HOSTILE_KEYS = (
+    "logs/status code: 503",
+    "Server returned non-2xx status code: 503 Busy: <Code>SlowDown</Code>",
+    "a/Wanted range",
+    "<Code>AccessDenied</Code>",
+    "x (code: 501)",
+    "The specified container does not exist",
+    "External AWS credential provider: b",
+    '{"code": "SlowDown"}',
+)
+
+
+@pytest.mark.parametrize("key", HOSTILE_KEYS)
+@pytest.mark.parametrize(
+    ("error", "frame", "status", "code", "category"),
+    [
+        (FileNotFoundError, "Object at location {} not found: ", "404 Not Found", "NoSuchKey", NotFound),
+        (
+            obs.AlreadyExistsError,
+            "Object at location {} already exists: Request precondition failure for path {}: ",
+            "412 Precondition Failed",
+            "PreconditionFailed",
+            Conflict,
+        ),
+        (
+            obs.PreconditionError,
+            "Request precondition failure for path {}: ",
+            "412 Precondition Failed",
+            "PreconditionFailed",
+            Conflict,
+        ),
+        (obs.GenericError, "Generic S3 error: ", "500 Internal Server Error", "InternalError", Unavailable),
+    ],
+)
+def test_the_text_of_a_key_does_not_change_the_kind_of_a_failure(  # noqa: PLR0917
+    error: type[Exception], frame: str, status: str, code: str, category: type[BayouError], key: str
+) -> None:
+    body = f"<Error><Code>{code}</Code><Message>m</Message><Key>{escape(key)}</Key></Error>"
+    text = (
+        f"{frame.format(key, key)}Error performing GET http://127.0.0.1:9/bucket/{quote(key)} in 2.6ms, "
+        f"after 5 retries, max_retries: 5 - Server returned non-2xx status code: {status}: {body}"
+        f"\n\nDebug source:\n{key}"
+    )
+    found = translate(error(text), key)
+    assert type(found) is category
+    assert found.kind is not ErrorKind.THROTTLED
+    assert found.message == f"{key!r}: the store answered {status} ({code}: m)"
+
+
+def test_a_message_says_what_happened_and_not_where_the_object_lies() -> None:
+    text = (
+        "Generic S3 error: Error performing PUT http://127.0.0.1:9/bucket/the/key in 120.5ms, after 3 retries, "
+        "max_retries: 3 - HTTP error: error sending request\n\nDebug source:\nReqwest { x }"
+    )
+    message = "'the/key': HTTP error: error sending request (http://127.0.0.1:9)"
+    assert translate(obs.GenericError(text), "the/key").message == message
+
+
 def test_a_key_does_not_decide_what_an_error_means() -> None:
     text = "HTTP error: error sending request for http://127.0.0.1/b/169.254.169.254/metadata.google.internal"
     assert translate(obs.GenericError(text), "169.254.169.254").kind is ErrorKind.TRANSIENT
@@ -270,13 +338,62 @@ async def test_nobody_there_is_unavailable(
     assert caught.value.kind is ErrorKind.TRANSIENT
 
 
-async def test_a_bucket_with_the_mark_of_a_folder_lists_what_is_below_it(
+NO_STORE = b"HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+PAGE = b"<html><head><title>404 Not Found</title></head></html>"
+
+
+@pytest.mark.parametrize("kind", ["s3", "gcs", "azure"])
+@each_call
+async def test_what_is_no_object_store_knows_nothing_of_objects(
+    call: Callable[[Store], Awaitable[object]], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        writer.write(NO_STORE % len(PAGE) + (b"" if head.startswith(b"HEAD") else PAGE))
+        await writer.drain()
+        writer.close()
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "eA==")
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        endpoint = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        location: Location = {
+            "s3": S3("bucket", region="us-east-1", endpoint=endpoint, path_style=True),
+            "gcs": GCS("bucket", endpoint=endpoint),
+            "azure": Azure("container", account="account", endpoint=endpoint),
+        }[kind]  # type: ignore[assignment]
+        with pytest.raises(Unavailable) as caught:
+            await call(open_bare(location))
+        assert "endpoint" in caught.value.remedy
+
+
+async def test_the_mark_of_a_folder_is_no_object(ministack: Server, new_location: Callable[[Server], Location]) -> None:
+    """The empty object `folder/` that consoles make for a folder comes as `folder`, as an empty object would."""
+    location = new_location(ministack)
+    assert isinstance(location, S3)
+    store = open_bare(location)
+    for key in ("folder/a", "real/a", "real", "empty", "folder/empty"):
+        await store.put(key, b"")
+    for key in ("folder", "folder/inner"):
+        ministack.create_bucket(f"{location.bucket}/{key}")  # a PUT of that path with a slash at its end
+    await store.put("folder/inner/b", b"")
+    objects = ["empty", "folder/a", "folder/empty", "folder/inner/b", "real", "real/a"]
+    assert await list_keys(store) == objects
+    assert await list_keys(store, "folder") == objects[1:4]
+    ministack.create_bucket(f"{location.bucket}/nothing-below")
+    assert "nothing-below" in await list_keys(store), "only a look at each empty object could tell"
+
+
+async def test_a_key_that_cannot_be_listed_is_named(
     ministack: Server, new_location: Callable[[Server], Location]
 ) -> None:
     location = new_location(ministack)
     assert isinstance(location, S3)
     store = open_bare(location)
-    await store.put("folder/a", b"")
-    ministack.create_bucket(f"{location.bucket}/folder")  # a PUT of that path: the empty object `folder/`
-    assert await list_keys(store) == ["folder", "folder/a"], "what is listed for it; nothing can tell it from an object"
-    assert await list_keys(store, "folder") == ["folder/a"]
+    await store.put("data/a", b"")
+    ministack.create_bucket(f"{location.bucket}/data//double")
+    with pytest.raises(UsageError) as caught:
+        await list_keys(store)
+    assert "data//double" in caught.value.message
+    assert "remove" in caught.value.remedy

@@ -1,6 +1,7 @@
 """A folder as a store: nothing leads out of it, nothing is half written, and a missing folder is never an empty one."""
 
 import asyncio
+import contextlib
 import errno
 import fcntl
 import gc
@@ -10,10 +11,12 @@ import socket
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Awaitable, Callable, Iterator
 from io import FileIO
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -22,6 +25,7 @@ from bayou.storage import ABSENT, ANY, FilesystemStore, Store, Version
 from bayou.storage import keylocks as keylocks_module
 from bayou.storage.files import write_body
 from bayou.storage.filesystem import RESERVED
+from bayou.storage.listing import describe
 from bayou.storage.port import CHUNK
 from bayou.testing.contract.expect import list_keys, read
 
@@ -118,16 +122,14 @@ async def test_a_link_to_a_file_is_never_followed(store: Store, root: Path, tmp_
         with pytest.raises(UsageError):
             await read_call
     assert await list_keys(store) == []
-    with pytest.raises(Conflict):
-        await store.put("a", b"ours", when=ABSENT)
-    await store.put("a", b"ours")  # the link itself is replaced
-    assert not (root / "a").is_symlink()
+    for change in (store.put("a", b""), store.put("a", b"", when=ABSENT), store.delete("a"), store.copy("b", "a")):
+        await store.put("b", b"ours")
+        with pytest.raises(UsageError) as caught:
+            await change
+        assert caught.value.kind is ErrorKind.INVALID_PATH
+    assert (root / "a").is_symlink(), "it is somebody's, and is neither replaced nor removed"
     assert (tmp_path / "secret").read_bytes() == b"theirs"
     assert not (tmp_path / "nowhere").exists()
-    (root / "b").symlink_to(tmp_path / target)
-    await store.delete("b")
-    assert not (root / "b").is_symlink()
-    assert (tmp_path / "secret").exists()
 
 
 @pytest.mark.parametrize("special", ["pipe", "socket"])
@@ -177,7 +179,7 @@ async def test_a_folder_where_a_file_is_needed(store: Store, root: Path) -> None
 # Names
 
 
-@pytest.mark.parametrize("key", [RESERVED, f"{RESERVED}/tmp/x", f"{RESERVED}/locks/00"])
+@pytest.mark.parametrize("key", [RESERVED, f"{RESERVED}/tmp/x", f"{RESERVED}/locks/00", f"team/{RESERVED}/locks/00"])
 async def test_what_the_store_needs_for_itself_is_refused_and_not_listed(store: Store, key: str) -> None:
     await store.put("_control/bayou/ours", b"")
     for call in (store.get(key), store.head(key), store.put(key, b""), store.delete(key), store.copy(key, "a")):
@@ -191,6 +193,13 @@ async def test_what_the_store_needs_for_itself_is_refused_and_not_listed(store: 
         await list_keys(store, key)
     await store.put(f"{RESERVED}-not", b"")
     assert f"{RESERVED}-not" in await list_keys(store)
+
+
+async def test_what_a_store_further_down_needs_for_itself_is_not_listed(store: Store, root: Path) -> None:
+    (root / "team").mkdir()
+    async with FilesystemStore(root / "team") as inner:
+        await inner.put("a", b"")
+    assert await list_keys(store) == await list_keys(store, "team") == ["team/a"]
 
 
 async def test_names_that_cannot_be_keys_are_not_listed(store: Store, root: Path) -> None:
@@ -351,6 +360,35 @@ async def test_a_lock_that_stays_taken_is_given_up(store: Store, monkeypatch: py
     assert caught.value.kind is ErrorKind.DEADLINE_EXCEEDED
 
 
+@pytest.mark.parametrize("change", ["put", "delete", "copy"])
+async def test_what_its_caller_gave_up_changes_nothing_later(store: Store, root: Path, change: str) -> None:
+    """A thread cannot be stopped. It would else overwrite what was written and acknowledged since."""
+    await store.put("a", b"first")
+    await store.put("other", b"late")
+    calls: dict[str, Call] = {
+        "put": lambda store: store.put("a", b"late"),
+        "delete": lambda store: store.delete("a"),
+        "copy": lambda store: store.copy("other", "a"),
+    }
+    with contextlib.closing(os.fdopen(_locked(root, "a"))) as lock:
+        task = asyncio.ensure_future(calls[change](store))
+        await asyncio.sleep(0.05)
+        task.cancel()
+        await asyncio.wait([task])
+        newer = asyncio.create_task(store.put("a", b"acknowledged"))
+        lock.close()
+        await newer
+    store._pool.shutdown(wait=True)  # type: ignore[attr-defined]
+    assert (root / "a").read_bytes() == b"acknowledged"
+    assert temporaries(root) == []
+
+
+def _locked(root: Path, key: str) -> int:
+    fd = os.open(root / RESERVED / "locks" / f"{zlib.crc32(key.encode()) % keylocks_module.STRIPES:02x}", os.O_RDWR)
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    return fd
+
+
 # Durability and whole bytes
 
 
@@ -399,6 +437,9 @@ async def test_a_body_must_be_a_file(store: Store, tmp_path: Path) -> None:
         await store.put("a", tmp_path)
     with pytest.raises(UsageError):
         await store.put("a", tmp_path / "missing")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError):  # and nobody waits for somebody to write into it
+        await asyncio.wait_for(store.put("a", tmp_path / "pipe"), 30)
     assert await list_keys(store) == []
 
 
@@ -455,6 +496,12 @@ async def test_no_version_comes_back_where_the_disk_counts_in_seconds(
     monkeypatch.setattr(os, "utime", coarse)
     versions = [await store.put("a", b"x") for _ in range(50)]
     assert len(set(versions)) == 50
+
+
+@pytest.mark.parametrize(("nanoseconds", "year"), [(-(10**20), 1), (10**21, 9999), (0, 1970)])
+def test_a_file_with_a_date_that_python_cannot_hold_is_an_object_all_the_same(nanoseconds: int, year: int) -> None:
+    status = SimpleNamespace(st_mtime_ns=nanoseconds, st_size=1, st_ino=1)
+    assert describe("a", cast("os.stat_result", status)).modified.year == year
 
 
 async def test_a_large_file_stays_readable_while_it_is_replaced_and_deleted(store: Store) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,8 +11,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from bayou.config.locations import Folder
 from bayou.errors import ErrorKind, NotFound, Unavailable
-from bayou.storage import Limit, Window, Wrapper
+from bayou.storage import Fetched, Limit, Window, Wrapper, connect
 from bayou.storage.bodies import WHOLE
 from bayou.storage.port import Request
 from bayou.testing.contract.expect import list_keys, read
@@ -35,6 +36,22 @@ class Slow(Wrapper):
             return await call()
         finally:
             self.now -= 1
+
+
+class Unread(Fetched):
+    """A body that is still on its way."""
+
+    def __init__(self, inner: Fetched) -> None:
+        super().__init__(inner.meta, inner.version)
+        self._inner = inner
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        return self._inner.chunks()
+
+
+class OnItsWay(Wrapper):
+    def watch(self, fetched: Fetched) -> Fetched:
+        return Unread(fetched)
 
 
 async def settle() -> None:
@@ -144,7 +161,7 @@ async def test_a_cancelled_or_failed_request_gives_its_slot_back() -> None:
 
 
 async def test_a_read_holds_its_slot_until_it_is_read_broken_off_or_dropped() -> None:
-    store = Limit(MemoryStore(), Window(1))
+    store = Limit(OnItsWay(MemoryStore()), Window(1))
     await store.put("a", b"x" * (3 << 20))
     fetched = await store.get("a")
     assert store.window.taken == 1
@@ -174,7 +191,7 @@ async def test_a_read_holds_its_slot_until_it_is_read_broken_off_or_dropped() ->
 
 
 async def test_a_slot_that_comes_back_from_another_thread_wakes_who_waits() -> None:
-    store = Limit(MemoryStore(), Window(1))
+    store = Limit(OnItsWay(MemoryStore()), Window(1))
     await store.put("a", b"x")
     held = [await store.get("a")]
     asyncio.get_running_loop().set_debug(True)  # then it refuses what is not meant for other threads
@@ -186,12 +203,54 @@ async def test_a_slot_that_comes_back_from_another_thread_wakes_who_waits() -> N
 
 def test_an_object_may_outlive_the_loop() -> None:
     async def main() -> object:
-        store = Limit(MemoryStore(), Window(1))
+        store = Limit(OnItsWay(MemoryStore()), Window(1))
         await store.put("a", b"x")
         return await store.get("a")
 
     fetched = asyncio.run(main())
     del fetched  # an error here would be reported as unraisable, which fails the test
+
+
+async def test_what_has_arrived_holds_no_slot(tmp_path: Path) -> None:
+    """Else three reads of a byte each would wait for each other behind a window of two."""
+    store = connect(Folder(tmp_path), concurrency=2)
+    for name in "abc":
+        await store.put(name, name.encode())
+    fetched = await asyncio.wait_for(asyncio.gather(*(store.get(name) for name in "abc")), 30)
+    assert [await one.bytes() for one in fetched] == [b"a", b"b", b"c"]
+
+
+async def test_who_does_not_read_keeps_nobody_waiting_for_ever() -> None:
+    store = Limit(OnItsWay(MemoryStore()), Window(2), idle=0.01)
+    await store.put("a", b"x" * (3 << 20))
+    unread, half_read = await store.get("a"), (await store.get("a")).chunks()
+    first = await anext(half_read)
+    assert store.window.taken == 2
+    third = await asyncio.wait_for(store.get("a"), 30)
+    rest = [chunk async for chunk in half_read]
+    assert b"".join([first, *rest]) == await third.bytes() == await unread.bytes() == b"x" * (3 << 20)
+    await settle()
+    assert store.window.taken == 0, "no slot is given back twice"
+
+
+async def test_a_slow_store_is_not_taken_for_an_absent_reader() -> None:
+    class Slowly(Unread):
+        async def chunks(self) -> AsyncIterator[bytes]:
+            await asyncio.sleep(0.1)
+            yield b"x"
+
+    class Sleepy(Wrapper):
+        def watch(self, fetched: Fetched) -> Fetched:
+            return Slowly(fetched)
+
+    store = Limit(Sleepy(MemoryStore()), Window(1), idle=0.02)
+    await store.put("a", b"x")
+    reading = asyncio.create_task((await store.get("a")).bytes())
+    waiting = asyncio.create_task(store.get("a"))
+    await asyncio.wait([reading, waiting], return_when=asyncio.FIRST_COMPLETED)
+    assert reading.done()
+    assert await reading == b"x"
+    assert await (await waiting).bytes() == b"x"
 
 
 async def test_large_files_wait_for_a_place_of_their_own(tmp_path: Path) -> None:

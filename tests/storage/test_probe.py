@@ -56,6 +56,12 @@ async def test_servers(name: str, request: pytest.FixtureRequest, new_bucket: Ca
     assert await list_keys(store) == []
 
 
+async def test_a_store_that_refuses_everything_has_no_ability() -> None:
+    found = await probe(Partial(lambda _: Conflict("no")))
+    assert found == Abilities(NO, UNKNOWN)
+    assert found.several_writers is NO
+
+
 async def test_a_folder_and_the_model(tmp_path: Path) -> None:
     for store in (FilesystemStore(tmp_path), MemoryStore()):
         assert (await probe(store)).several_writers is YES

@@ -7,8 +7,8 @@ found; a key that nobody asked for is one that nobody knows, so the list of know
 from collections.abc import Collection, Iterator, Mapping
 
 from bayou.config.credentials import names_credential
-from bayou.config.suggestions import suggestion
 from bayou.config.wording import described, refusal, shown
+from bayou.domain.suggestions import suggestion
 from bayou.errors import UsageError
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from bayou.config.block import Block
 from bayou.config.locations import GCS, S3, Azure, Folder, Location, Misfit, Mongo, Plugin
 from bayou.config.paths import collapsed
-from bayou.config.suggestions import suggestion
 from bayou.config.wording import quoted
+from bayou.domain.suggestions import suggestion
 from bayou.errors import UsageError
 
 PLUGIN_GROUP = "bayou.datastores"

@@ -19,9 +19,9 @@ from bayou.config.marker import Marker, read
 from bayou.config.paths import check_nul
 from bayou.config.settings import Arguments, Hydration, Origin, Settings, Source
 from bayou.config.sources import Declared, Surroundings, declared
-from bayou.config.suggestions import suggestion
 from bayou.config.wording import escaped, quoted, refusal
 from bayou.domain.namespaces import SOLO, check_namespace
+from bayou.domain.suggestions import suggestion
 from bayou.errors import ErrorKind, NotFound, UsageError
 from bayou.layout.directories import ALWAYS_LOCAL, DEFAULT, in_datastore
 from bayou.layout.internal import never_crosses
@@ -118,6 +118,9 @@ def _marker(root: Path) -> Marker:
             kind=ErrorKind.REPO_MISSING,
             remedy=escaped(f"Run `bayou init` in {root}, or name another folder."),
         )
+    # They are for the tools themselves. That they have the wrong type is said here, as of every key that Bayou reads.
+    marker.block().texts("tools")
+    marker.block().text("tool")
     return marker
 
 
@@ -210,9 +213,12 @@ def _tuned(datastore: Block) -> Block:
 
 
 def _odd_prefix(location: object) -> Iterator[str]:
-    if isinstance(location, S3 | GCS | Azure) and (location.prefix.startswith("/") or location.prefix.endswith("/")):
+    if isinstance(location, S3 | GCS | Azure) and location.prefix and "" in location.prefix.split("/"):
         prefix = location.prefix
-        yield f"the prefix {quoted(prefix)} is taken as it is, so keys begin with {quoted(prefix + '/')}"
+        yield (
+            f"the prefix {quoted(prefix)} is taken as it is: existing clients keep their keys below"
+            f" {quoted(prefix + '/')}, where Bayou cannot open a datastore; use a prefix without empty parts"
+        )
 
 
 def _shared_cache(marker: Marker | None) -> Iterator[str]:

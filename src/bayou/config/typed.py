@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from bayou.config.declaration import LEGACY_S3
 from bayou.config.locations import Folder
-from bayou.config.suggestions import suggestion
 from bayou.config.wording import quoted, refusal, repeated
+from bayou.domain.suggestions import suggestion
 
 _FORMS = "filesystem:PATH, @collective/name:{JSON} or a URL such as s3://bucket/prefix"
 

@@ -16,8 +16,8 @@ from bayou.config.block import Block
 from bayou.config.credentials import BLANK, has_userinfo, names_credential
 from bayou.config.declaration import plugin_types, read
 from bayou.config.locations import GCS, S3, Azure, Folder, Location, Misfit, Mongo, Plugin
-from bayou.config.suggestions import suggestion
 from bayou.config.wording import refusal
+from bayou.domain.suggestions import suggestion
 from bayou.errors import ErrorKind, UsageError
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")

@@ -155,8 +155,15 @@ def _step(case: Case, action: Action, reason: Reason, *, listed: State) -> Step:
         listed,
         buries=case.base if case.is_deleted and case.base != case.local else {},
         lists=_pick(case.objects, case.unit.members) if action is Action.READD else {},
+        replaces=_expected(case, listed) if action is Action.PUSH else {},
         revokes=case.local if published and case.is_buried(case.local) else {},
     )
+
+
+def _expected(case: Case, listed: State) -> State:
+    """What an upload should find in its place: what a look found, else what the index says."""
+    expected = {path: case.objects.get(path, listed.get(path)) for path in case.unit.members}
+    return {path: content for path, content in expected.items() if content is not None}
 
 
 def _pick(side: Snapshot, paths: Iterable[str]) -> dict[str, ContentId]:
@@ -164,7 +171,7 @@ def _pick(side: Snapshot, paths: Iterable[str]) -> dict[str, ContentId]:
 
 
 def _stop(base: Base, remote: Remote, steps: Iterable[Step], present: int) -> Stop | None:
-    if base.as_of and base.as_of < remote.buried_since:
+    if base.files and base.as_of < remote.buried_since:
         return Stop.BASE_TOO_OLD
     if remote.files is None and base.files:
         return Stop.INDEX_VANISHED

@@ -27,7 +27,11 @@ def is_uuid(text: str) -> bool:
 
 
 def check_data_name(name: str) -> str:
-    """The name, when data may be called that (repository spec 1.3); stricter only where no disk could hold it."""
+    """The name, when data may be called that (repository spec 1.3).
+
+    Stricter than existing clients are where no disk could hold it, and about control characters, on which terminals
+    act: what they called so is skipped and reported, not pulled.
+    """
     return _checked("data name", name, _data_name_fault(name))
 
 

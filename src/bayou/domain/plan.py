@@ -37,6 +37,7 @@ class Reason(StrEnum):
     SAME_CONTENT = "same_content"
     IMMUTABLE = "immutable"  # one side changed what must not change
     BOTH_CHANGED = "both_changed"
+    OCCUPIED = "occupied"  # half of something else lies where ours was to go
     VERSIONS_CHANGED = "versions_changed"  # the marker's versions were deleted or are contested
 
 
@@ -49,6 +50,9 @@ class Step(msgspec.Struct, frozen=True):
     remote: Snapshot = {}
     lists: State = {}
     """Of a re-add: what lies in the bucket. Where it is not what the base says, the next diff decides about it."""
+    replaces: State = {}
+    """Of a push: what lies where it goes, for all that is known. Each upload is made on that condition; one that is
+    refused is a fact, `Evidence.objects`, to diff with again."""
     buries: Mapping[str, ContentId] = {}
     """Tombstones to publish in the same commit."""
     revokes: Mapping[str, ContentId] = {}

@@ -15,7 +15,10 @@ class Base(msgspec.Struct, frozen=True):
     """The store id with prefix and namespace: the base of another store says nothing about this one."""
     files: Mapping[str, ContentId] = {}
     as_of: str = ""
-    """When the last complete sync read the remote, by the store's clock (ISO text, as `Remote.buried_since`)."""
+    """Since when all tombstones have been seen for whatever is in `files`, by the store's clock (ISO text, as
+    `Remote.buried_since`): the oldest of the times at which its parts were last read. A scoped sync makes only its own
+    part younger. Empty: nobody knows, which is older than any tombstone.
+    """
 
 
 class Local(msgspec.Struct, frozen=True):

@@ -44,6 +44,17 @@ class Case(NamedTuple):
         """Whether tombstones name all of it. One file is not enough: two versions may well hold the same `raw`."""
         return bool(state) and all(content in self.buried.get(path, ()) for path, content in state.items())
 
+    def in_the_way(self) -> State:
+        """What a look found in our place and no push may replace: not ours, not dead, and not known to be outdated."""
+        may_go = self.base if self.is_deleted or self.unit.kind is not Kind.VERSION else {}
+        return {
+            path: content
+            for path in self.unit.members
+            if (content := self.objects.get(path)) is not None
+            and content not in (self.local.get(path), may_go.get(path))
+            and content not in self.buried.get(path, ())
+        }
+
     def found(self, paths: Iterable[str]) -> dict[str, ContentId | None] | None:
         """What the bucket holds at these paths; None while nobody has looked."""
         paths = set(paths)
@@ -72,12 +83,15 @@ def judge(case: Case) -> Verdict:
     if case.contradicted:
         return _contradiction(case)
     verdict = _forgotten_copy(case) or _agreement(case) or TABLE[_row(case)](case)
-    if case.is_resurrected and not (isinstance(verdict, Ask) or (verdict and verdict[0] in _LISTS_SOMETHING_ELSE)):
+    action = verdict[0] if isinstance(verdict, tuple) else verdict
+    if action is Action.PUSH and case.in_the_way():
+        return _occupied(case)
+    if case.is_resurrected and action not in _LISTS_SOMETHING_ELSE:
         return Action.BURY, Reason.RESURRECTED
     return verdict
 
 
-_LISTS_SOMETHING_ELSE = frozenset({Action.PUSH, Action.READD, Action.MERGE})
+_LISTS_SOMETHING_ELSE = frozenset({Action.PUSH, Action.READD, Action.MERGE, *Ask})
 
 
 def _contradiction(case: Case) -> Verdict:
@@ -85,6 +99,18 @@ def _contradiction(case: Case) -> Verdict:
     if case.local and case.found(case.unit.members) == case.local and not case.is_buried(case.local):
         return Action.READD, Reason.ENTRY_LOST
     return None  # in flight: look again at the next head
+
+
+def _occupied(case: Case) -> Verdict:
+    """Other bytes lie unlisted where a push would go. They are never overwritten (design 4.3), whoever put them there.
+
+    What is whole is listed as it lies, and the next diff compares it with ours. Half of something may be on its way, so
+    there is nothing to list, and ours takes another place.
+    """
+    found = case.found(case.unit.members)
+    if found is None:
+        return Ask.OBJECT
+    return (Action.MERGE, Reason.OCCUPIED) if None in found.values() else (Action.READD, Reason.ENTRY_LOST)
 
 
 def _row(case: Case) -> tuple[News, News]:
@@ -147,19 +173,11 @@ def _written_here(case: Case) -> Verdict:
         return None
     if case.unit.kind is Kind.LATEST:
         return Action.MERGE, Reason.WRITTEN_HERE
-    if not case.base:
-        return (Action.READD, Reason.ENTRY_LOST) if _is_occupied(case) else (Action.PUSH, Reason.WRITTEN_HERE)
-    if case.is_deleted:
+    if case.base and case.is_deleted:
         return Action.PUSH, Reason.REPLACED
-    return (Action.MERGE, Reason.IMMUTABLE) if case.unit.kind is Kind.VERSION else (Action.PUSH, Reason.WRITTEN_HERE)
-
-
-def _is_occupied(case: Case) -> bool:
-    """Whether an upload found other bytes lying unlisted in its way, which are never overwritten (design 4.3)."""
-    found = case.found(case.unit.members)
-    if not found or None in found.values() or found == case.local:
-        return False
-    return not case.is_buried({path: content for path, content in found.items() if content is not None})
+    if case.base and case.unit.kind is Kind.VERSION:
+        return Action.MERGE, Reason.IMMUTABLE
+    return Action.PUSH, Reason.WRITTEN_HERE
 
 
 def _both_changed(case: Case) -> Verdict:

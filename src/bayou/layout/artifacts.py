@@ -71,6 +71,11 @@ def version_folder(model: Model, name: str, version: int) -> str:
     return f"{name_folder(model, name)}/{version}"
 
 
+def version_of(folder: str) -> int | None:
+    """The version whose folder is called that, or None."""
+    return int(folder) if _VERSION.fullmatch(folder) else None
+
+
 def read_artifact(segments: list[str]) -> VersionFile | LatestMarker | None:
     """What a path below `data` is. It is read from its end, so that types of any depth are told from ids and names.
 

@@ -20,15 +20,18 @@ def collisions(paths: Iterable[str]) -> list[tuple[str, ...]]:
         while node not in seen:
             seen.add(node)
             folder, _, name = node.removesuffix("/").rpartition("/")
-            groups.setdefault((folder, _folded(name)), []).append(node)
+            groups.setdefault((folder, folded(name)), []).append(node)
             if not folder:
                 break
             node = f"{folder}/"
     return sorted(tuple(sorted(group)) for group in groups.values() if len(group) > 1)
 
 
-def _folded(name: str) -> str:
-    """Equal for names that match without case (Unicode 3.13, D145); at least as coarse as any disk."""
+def folded(name: str) -> str:
+    """The name as a disk compares it that knows no case and no normal form.
+
+    Equal for names that match without case (Unicode 3.13, D145); at least as coarse as any disk.
+    """
     if name.isascii():
         return name.lower()
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())

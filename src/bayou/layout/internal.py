@@ -8,6 +8,7 @@ only it covers is left alone where an existing client has already put it into an
 import re
 
 from bayou.domain.namespaces import is_slug
+from bayou.layout.collisions import folded
 from bayou.layout.directories import DEFAULT, MACHINE_LOCAL, lies_in
 
 _STATE = frozenset({".datastore-index.json", ".push-queue.json", ".datastore.lock", ".datastore-sync-state.json"})
@@ -44,9 +45,10 @@ def never_crosses(path: str) -> bool:
     the sync spec: pushing `<ns>/_index/…` overwrites live objects), temporary files of atomic writes (W-41), locks of
     other namespaces (W-38), and secrets, bundles and databases, which are this machine's (promise 7). What may be a
     namespace may also be a folder that people chose, with `secrets` in it that are reports: of the names below one only
-    those count that nobody chooses.
+    those count that nobody chooses. In any case of letters, as a disk may know none: `_Control/journal.db` out of an
+    index must not become our journal.
     """
-    first, slash, rest = path.partition("/")
+    first, slash, rest = folded(path).partition("/")
     basename = rest.rpartition("/")[2] if slash else first
     return (
         first in _OUTERMOST

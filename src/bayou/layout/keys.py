@@ -143,6 +143,8 @@ def partition_fault(partition: str) -> str | None:
 
 
 def _located(path: str) -> Located:
+    if not path:
+        return Located(Role.INTERNAL)  # the mark of the namespace's folder
     fixed = _FIXED.get(path)
     if fixed is not None:
         return Located(fixed)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from bayou.domain.modeltypes import ModelType
 from bayou.domain.names import check_id
@@ -12,6 +13,10 @@ from bayou.layout.typefolders import type_at
 _STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9-]+Z")
 _OUTPUT = re.compile(rf"(.+)-({_STAMP.pattern})\.yaml")
 _RUN = re.compile(r"workflow-run-(.+)\.yaml")
+_STARTED = re.compile(
+    r"(.+)-([0-9]{4}-[0-9]{2}-[0-9]{2})T([0-9]{2})-([0-9]{2})-([0-9]{2})-([0-9]{3})Z(?:-[^/]+)?\.(?:yaml|log)"
+)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +72,19 @@ def read_output(segments: list[str]) -> OutputRecord | None:
 def read_run(segments: list[str]) -> RunRecord | None:
     match = _RUN.fullmatch(segments[2]) if len(segments) == 3 else None
     return RunRecord(segments[1], match[1]) if match else None
+
+
+def start_of(path: str) -> tuple[str, int] | None:
+    """Whose record or log of an execution this is, and when it began, in milliseconds; None if it does not say.
+
+    A record that lost its path to another has its id at the end, after the time.
+    """
+    match = _STARTED.fullmatch(path)
+    if match is None:
+        return None
+    whose, day, hour, minute, second, millisecond = match.groups()
+    try:
+        moment = datetime.fromisoformat(f"{day}T{hour}:{minute}:{second}.{millisecond}+00:00")
+    except ValueError:
+        return None
+    return whose, (moment - _EPOCH) // timedelta(milliseconds=1)

@@ -11,8 +11,8 @@ import re
 from bayou.domain.names import CONTROL_CHARACTER, HALF_CHARACTER, MAX_SEGMENT_BYTES
 from bayou.errors import ErrorKind, UsageError
 
-# A path is most of a key, and this is what S3 and Azure allow for a whole one (`bayou.storage.keys`).
-MAX_PATH_BYTES = 1024
+# What S3 and Azure allow. A path is most of a key.
+MAX_KEY_BYTES = 1024
 
 _FAULTS = {
     r"\A\Z": "it is empty",
@@ -38,8 +38,8 @@ def fault(path: str) -> str | None:
     misspelt = spelling_fault(path)
     if misspelt is not None:
         return misspelt
-    if len(path.encode()) > MAX_PATH_BYTES:
-        return f"it takes more than {MAX_PATH_BYTES} bytes"
+    if len(path.encode()) > MAX_KEY_BYTES:
+        return f"it takes more than {MAX_KEY_BYTES} bytes"
     if any(len(segment.encode()) > MAX_SEGMENT_BYTES for segment in path.split("/")):
         return f"a segment takes more than {MAX_SEGMENT_BYTES} bytes"
     return None

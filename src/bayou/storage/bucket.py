@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import obstore
 from obstore.exceptions import BaseError, NotModifiedError
 
-from bayou.errors import ErrorKind, NotFound, Unsupported, UsageError
+from bayou.errors import Denied, ErrorKind, NotFound, Unavailable, Unsupported, UsageError
 from bayou.storage import exit_pause
 from bayou.storage.bodies import WHOLE, size_of
 from bayou.storage.claims import Claims
-from bayou.storage.failures import translate
+from bayou.storage.failures import says_deleted, translate
 from bayou.storage.keys import check_key, check_listing
 from bayou.storage.port import (
     ABSENT,
@@ -78,8 +78,13 @@ class Bucket(Store):
     async def _get(self, key: str, options: "GetOptions | None") -> Fetched:
         with _translated(key):
             result = await obstore.get_async(self._client, key, options=options)
-        meta = self._describe(result.meta)
-        return _Answer(meta, self._version(key, meta.version), result)
+            meta = self._describe(result.meta)
+            version = self._version(key, meta.version)
+            start, stop = result.range
+            if stop - start > CHUNK:
+                return _Answer(meta, version, result)
+            # A small one is not left waiting for its reader, with a connection and a slot of the window.
+            return FetchedBytes(meta, version, builtins.bytes(await result.bytes_async()))
 
     async def put(self, key: str, body: Body, *, when: Condition = ANY) -> Version:
         check_key(key)
@@ -89,24 +94,22 @@ class Bucket(Store):
         if when is ANY:
             return await self._put_in_parts(key, body, size)
         if when is ABSENT:
-            await self._claims.take(self, key, body)
-            version = await self._put_in_parts(key, body, size)
-            self._claims.close(key, body)
-            return version
+            async with self._claims.claimed(self, key, body):
+                return await self._put_in_parts(key, body, size)
         if size <= WHOLE_IF_MUST:
             return await self._put_whole(key, body, when)
         message = f"{key!r}: a file of {size} bytes cannot replace a certain version; {WHOLE_IF_MUST} is the most"
         raise Unsupported(message, kind=ErrorKind.STORE_CANNOT, remedy="Store it under a new key.")
 
     async def _put_whole(self, key: str, body: Body, when: Condition) -> Version:
-        with _translated(key):
+        with _written(key):
             mode = self._mode(when)
             result = await obstore.put_async(self._client, key, body, mode=mode, use_multipart=False)
         return self._version(key, self._versions.read(result))
 
     async def _put_in_parts(self, key: str, path: Path, size: int) -> Version:
         part = max(WHOLE, -(-size // _MOST_PARTS))
-        with _translated(key):
+        with _written(key):
             result = await obstore.put_async(
                 self._patient, key, path, use_multipart=True, chunk_size=part, max_concurrency=PARTS
             )
@@ -119,6 +122,9 @@ class Bucket(Store):
                 await obstore.delete_async(self._client, key)
         except NotFound:
             return
+        except Unavailable as error:
+            if not says_deleted(error.__cause__):
+                raise
 
     async def list(self, prefix: str = "", *, after: str | None = None) -> AsyncIterator[Sequence[ObjectMeta]]:
         check_listing(prefix, after)
@@ -129,11 +135,33 @@ class Bucket(Store):
                 found = await anext(pages, None)
             if found is None:
                 return
-            # Azure's emulator ignores the offset. The empty object `folder/` that consoles make for a folder comes as
-            # `folder`, which is not below it.
-            page = [self._describe(meta) for meta in found if meta["path"] > behind]
+            # Azure's emulator ignores the offset.
+            page = await self._objects([self._describe(meta) for meta in found if meta["path"] > behind])
             if page:
                 yield page
+
+    async def _objects(self, page: Sequence[ObjectMeta]) -> Sequence[ObjectMeta]:
+        """The page without marks of folders: empty objects `folder/`, which obstore lists as `folder`.
+
+        Such a one is only looked at where something lies below it, or where the page does not tell.
+        """
+        following = [*(meta.key for meta in page), None][1:]
+        doubtful = {
+            meta.key
+            for meta, after in zip(page, following, strict=True)
+            if not meta.size and (after is None or after.startswith(f"{meta.key}/"))
+        }
+        marks = {key for key in doubtful if not await self._exists(key)}
+        return [meta for meta in page if meta.key not in marks] if marks else page
+
+    async def _exists(self, key: str) -> bool:
+        try:
+            await self.head(key)
+        except NotFound:
+            return False
+        except Denied:
+            return True  # who may only list is told what is listed
+        return True
 
     async def head(self, key: str) -> ObjectMeta:
         check_key(key)
@@ -148,7 +176,7 @@ class Bucket(Store):
     async def copy(self, source: str, target: str) -> None:
         check_key(source)
         check_key(target)
-        with _translated(source):
+        with _translated(source, target):
             await obstore.copy_async(self._client, source, target)
 
     def _mode(self, when: Condition) -> "PutMode":
@@ -185,10 +213,22 @@ class _Answer(Fetched):
 
 
 @contextmanager
-def _translated(key: str) -> Iterator[None]:
+def _translated(*keys: str) -> Iterator[None]:
     try:
         yield
     except NotModifiedError:
         raise  # an answer, not a failure
     except (BaseError, OSError, ValueError, NotImplementedError) as error:
-        raise translate(error, key) from error
+        raise translate(error, *keys) from error
+
+
+@contextmanager
+def _written(key: str) -> Iterator[None]:
+    """As above, for what needs no object to be there: that one is missing is no answer to a write."""
+    try:
+        with _translated(key):
+            yield
+    except NotFound as error:
+        raise Unavailable(
+            error.message, remedy="Run the command again; if that does not help, check the endpoint."
+        ) from error

@@ -7,6 +7,8 @@ takes another key) and goes with the sweep of objects that no index names.
 """
 
 import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -16,24 +18,35 @@ from bayou.storage.port import ABSENT, Store
 
 
 class Claims:
-    """The claims that this store made and has not fulfilled yet, so that a second try recognises its own."""
+    """The claims of calls that failed before the upload was done, so that a second try recognises its own.
+
+    A claim belongs to one call at a time: of several that create one key from one file at once, one wins.
+    """
 
     def __init__(self) -> None:
-        self._open: dict[tuple[str, Path], bytes] = {}
+        self._unfulfilled: dict[tuple[str, Path], bytes] = {}
 
-    async def take(self, store: Store, key: str, file: Path) -> None:
-        """Claim a key for a file, or raise Conflict if an object or somebody else's claim is there."""
-        claim = self._open.setdefault((key, file), msgspec.json.encode({"bayouClaim": str(uuid.uuid4())}))
+    @asynccontextmanager
+    async def claimed(self, store: Store, key: str, file: Path) -> AsyncIterator[None]:
+        """Claim a key for a file that is uploaded within; Conflict if an object or somebody else's claim is there."""
+        claim = self._unfulfilled.pop((key, file), None) or msgspec.json.encode({"bayouClaim": str(uuid.uuid4())})
         try:
-            await store.put(key, claim, when=ABSENT)
+            await _take(store, key, claim)
+            yield
         except Conflict:
-            # Ours after all, if the answer to an earlier try was lost.
-            if not await _holds(store, key, claim):
-                self.close(key, file)
-                raise
+            raise
+        except BaseException:
+            self._unfulfilled[key, file] = claim
+            raise
 
-    def close(self, key: str, file: Path) -> None:
-        self._open.pop((key, file), None)
+
+async def _take(store: Store, key: str, claim: bytes) -> None:
+    try:
+        await store.put(key, claim, when=ABSENT)
+    except Conflict:
+        # Ours after all, if the answer to an earlier try was lost.
+        if not await _holds(store, key, claim):
+            raise
 
 
 async def _holds(store: Store, key: str, claim: bytes) -> bool:

@@ -10,9 +10,10 @@ from bayou.storage.oserrors import translated
 def confined(base: Path, rel: str) -> Path:
     """`base / rel`, once no existing part of it leads out of `base`; the rest need not exist.
 
-    Links that stay inside are followed. Nothing beyond a link that leaves is looked at. One race remains: who may write
-    below `base` can put a link there between this look and the use of the path. To close it one would have to open each
-    folder relative to the one before (`openat` with `O_NOFOLLOW`); we do not defend against the cache's own user.
+    Links that stay inside are followed: the tree is its user's, who may have laid them (a store refuses all of them).
+    Nothing beyond a link that leaves is looked at. One race remains: who may write below `base` can put a link there
+    between this look and the use of the path. To close it one would have to open each folder relative to the one before
+    (`openat` with `O_NOFOLLOW`); we do not defend against the cache's own user.
     """
     check_path(rel)
     with translated(rel):

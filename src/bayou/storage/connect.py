@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from bayou.config.declaration import PLUGIN_GROUP
-from bayou.config.locations import GCS, S3, Azure, Folder, Location, Mongo, Plugin
+from bayou.config.locations import GCS, S3, Azure, Folder, Location, Misfit, Mongo, Plugin
 from bayou.errors import ErrorKind, Unsupported, UsageError
 from bayou.storage.credentials import aws_credentials, azure_cli_is_logged_in
 from bayou.storage.filesystem import FilesystemStore
@@ -65,17 +66,35 @@ def open_bare(location: Location) -> Store:
             raise Unsupported(message, kind=ErrorKind.STORE_CANNOT, remedy=remedy)
 
 
+_AWS_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+
+
+def _with_endpoint_of_environment(location: S3) -> S3:
+    """The endpoint that AWS's tools take from the environment. obstore takes it too, but leaves out the bucket."""
+    name = next((name for name in _AWS_ENDPOINTS if os.environ.get(name)), None)
+    if name is None or location.endpoint is not None:
+        return location
+    try:
+        return replace(location, endpoint=os.environ[name])
+    except Misfit as misfit:
+        message = f"{name}: {misfit.problem}"
+        remedy = f"Correct {name} in the environment, or unset it."
+        raise UsageError(message, kind=ErrorKind.INVALID_CONFIG, remedy=remedy) from None
+
+
 def _s3(location: S3) -> Store:
     from obstore.store import S3Store  # noqa: PLC0415 - loads the native library, which a folder does not need
 
     from bayou.storage.bucket import Bucket  # noqa: PLC0415
     from bayou.storage.versions import ETags  # noqa: PLC0415
 
+    location = _with_endpoint_of_environment(location)
     config: dict[str, Any] = {"virtual_hosted_style_request": not location.path_style}
     if location.region is not None:
         config["region"] = location.region
     if location.endpoint is not None:
-        config["endpoint"] = (
+        # By this name, as a variable of that name would win over any other.
+        config["aws_endpoint_url_s3"] = (
             location.endpoint if location.path_style else _with_bucket(location.endpoint, location.bucket)
         )
     credentials = aws_credentials(os.environ, Path.home()).provider

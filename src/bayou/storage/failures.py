@@ -1,11 +1,13 @@
 """What an error of obstore means: which of the port's four kinds, and what the user can do about it.
 
 obstore's classes are too coarse on their own (a missing bucket and a missing object are both "not found", a 503 is
-"generic"), and the status and the code of the answer are only in its text. This is the one place that reads it.
+"generic"), and the status and the code of the answer are only in its text. This is the one place that reads it. The
+text repeats the key as well, which may spell anything, so nothing is read where a key could stand.
 """
 
 import re
 from collections.abc import Mapping
+from html import unescape
 from typing import NamedTuple
 
 from obstore import exceptions as obs
@@ -40,6 +42,11 @@ _NO_CREDENTIALS = Meaning(
     "No credentials were found. Set them in the environment, or log in with the provider's own tool.",
 )
 _WRONG_SETTINGS = Meaning(UsageError, ErrorKind.INVALID_CONFIG, "Check endpoint, region, bucket and addressing style.")
+_NO_STORE = Meaning(
+    Unavailable,
+    None,
+    "Something that is no object store answered, such as a proxy: check the endpoint, then run the command again.",
+)
 _WRONG_RANGE = Meaning(UsageError, None, "Ask for a range inside of the object.")
 _CANNOT = Meaning(Unsupported, ErrorKind.STORE_CANNOT)
 _THROTTLED = Meaning(Unavailable, ErrorKind.THROTTLED)
@@ -55,7 +62,10 @@ _BY_CODE: Mapping[str, Meaning] = {
     **dict.fromkeys(("ServerBusy", "TooManyRequests"), _THROTTLED),
     # 409s and 400s of S3 that mean: another request was under way, or this one did not arrive whole.
     **dict.fromkeys(("ConditionalRequestConflict", "OperationAborted", "RequestTimeout", "IncompleteBody"), _PASSING),
+    # Parts that are put together twice, as the answer to the first time was lost; or that somebody cleaned away.
+    "NoSuchUpload": _PASSING,
 }
+_OBJECT_MISSING = frozenset({"NoSuchKey", "BlobNotFound", "PathNotFound", "CannotVerifyCopySource"})
 _BY_TEXT: Mapping[str, Meaning] = {
     # Where a chain of credentials ends when nothing before it answered: the machine is not in that cloud.
     "http://169.254.169.254/": _NO_CREDENTIALS,
@@ -92,30 +102,77 @@ _BY_CLASS: Mapping[type[Exception], Meaning] = {
     obs.UnknownConfigurationKeyError: _WRONG_SETTINGS,
 }
 
-_STATUS = re.compile(r"status code: (\d{3})|status: (\d{3}),|\(code: (\d{3})\)")
-_CODE = re.compile(r"<Code>(\w+)</Code>|\(code: (\w+)\)|\"(?:code|reason|error)\":\s*\"(\w+)\"")
+_ANSWER = re.compile(r"Server returned non-2xx status code: (\d{3})([^:]*):?(.*)", re.DOTALL)
+_CODE = re.compile(r"<Code>(\w+)</Code>|\"(?:code|reason|error)\":\s*\"(\w+)\"")
+_MESSAGE = re.compile(r"<Message>([^<\n]+)|\"(?:message|error_description)\":\s*\"([^\"\n]+)")
+_BULK_CODE = re.compile(r"\(code: (\w+)\)\s*\Z")
+_REQUEST = re.compile(r"Error performing ([A-Z]+) (\w+://[^/ ]+)\S* in .*? - (.*)", re.DOTALL)
+_FRAMES = ("Object at location {} ", " for path {}:", " for key {}:")
 _OUR_PROVIDER = "External AWS credential provider: "
+_LONGEST = 200  # characters of somebody else's text in a message; all of it is in the cause
 
 
-def translate(error: Exception, key: str) -> BayouError:
-    """Turn whatever obstore raised into an error of the port."""
+class Answer(NamedTuple):
+    """What a store said in an answer that was no success."""
+
+    verb: str
+    status: int
+    reason: str
+    code: str
+    message: str
+
+
+def translate(error: Exception, *keys: str) -> BayouError:
+    """Turn whatever obstore raised over a request for these keys into an error of the port."""
+    # The rest is a debug dump of the same, several screens long.
+    text = str(error).split("\n\nDebug source", 1)[0]
+    for key in keys:
+        for frame in _FRAMES:
+            text = text.replace(frame.format(key), " ")
+    answer = _answer(text)
+    meaning = _of_failure(error, text) if answer is None else _of_answer(error, answer)
+    said = _shortened(text) if answer is None else _said(answer)
+    return meaning.category(f"{keys[0]!r}: {said}", kind=meaning.kind, remedy=meaning.remedy)
+
+
+def says_deleted(error: BaseException | None) -> bool:
+    """Whether this is the answer to a delete that was done.
+
+    obstore takes it for a failure where the key that it repeats has `SlowDown` or `InternalError` in it.
+    """
     text = str(error)
-    meaning = _meaning(error, text)
-    return meaning.category(f"{key!r}: {_first_line(text)}", kind=meaning.kind, remedy=meaning.remedy)
+    return "Server returned error response" in text and "<DeleteResult" in text and "<Deleted>" in text
 
 
-def _meaning(error: Exception, text: str) -> Meaning:
+def _answer(text: str) -> Answer | None:
+    found = _ANSWER.search(text)
+    if found is None:
+        return None
+    request = _REQUEST.search(text[: found.end(1)])
+    body = found[3]
+    return Answer(request[1] if request else "", int(found[1]), found[2].strip(), _in(_CODE, body), _in(_MESSAGE, body))
+
+
+def _of_answer(error: Exception, answer: Answer) -> Meaning:
+    if answer.code in _BY_CODE:
+        return _BY_CODE[answer.code]
+    if answer.status == 404 and answer.code not in _OBJECT_MISSING and answer.verb != "HEAD":
+        # Anybody may answer 404. Only a store can know that it does not have the object.
+        return _NO_STORE
+    if isinstance(error, obs.AlreadyExistsError | obs.PreconditionError | FileNotFoundError):
+        return _of_class(error) or _PASSING
+    refused = _WRONG_SETTINGS if 400 <= answer.status < 500 else _PASSING
+    return _BY_STATUS.get(answer.status) or _of_class(error) or refused
+
+
+def _of_failure(error: Exception, text: str) -> Meaning:
+    """What it means that there was no answer, or none that is told as such."""
     if _OUR_PROVIDER in text:
         return _of_our_provider(text)
-    status = _status(text)
-    known = _BY_CODE.get(_code(text) or "") or _first(_BY_TEXT, text) or _BY_STATUS.get(status or 0)
-    if known is not None:
-        return known
-    for category, meaning in _BY_CLASS.items():
-        if isinstance(error, category):
-            return meaning
-    refused = status is not None and 400 <= status < 500
-    return _WRONG_SETTINGS if refused or isinstance(error, ValueError) else _PASSING
+    code = _in(_BULK_CODE, text)
+    status = int(code) if code.isdigit() else 0
+    known = _BY_CODE.get(code) or _first(_BY_TEXT, text) or _BY_STATUS.get(status) or _of_class(error)
+    return known or (_WRONG_SETTINGS if isinstance(error, ValueError) else _PASSING)
 
 
 def _of_our_provider(text: str) -> Meaning:
@@ -123,20 +180,26 @@ def _of_our_provider(text: str) -> Meaning:
     return _EXPIRED if re.search(r"sso|token|expired", text, re.IGNORECASE) else _NO_CREDENTIALS
 
 
+def _of_class(error: Exception) -> Meaning | None:
+    return next((meaning for category, meaning in _BY_CLASS.items() if isinstance(error, category)), None)
+
+
 def _first(meanings: Mapping[str, Meaning], text: str) -> Meaning | None:
     return next((meaning for mark, meaning in meanings.items() if mark in text), None)
 
 
-def _status(text: str) -> int | None:
-    found = _STATUS.search(text)
-    return int(found[1] or found[2] or found[3]) if found else None
+def _in(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
+    return next((group for group in found.groups() if group), "") if found else ""
 
 
-def _code(text: str) -> str | None:
-    found = _CODE.search(text)
-    return found[1] or found[2] or found[3] if found else None
+def _said(answer: Answer) -> str:
+    told = ": ".join(part for part in (answer.code, unescape(answer.message)[:_LONGEST]) if part)
+    return f"the store answered {answer.status} {answer.reason}" + (f" ({told})" if told else "")
 
 
-def _first_line(text: str) -> str:
-    # The rest is a debug dump of the same, several screens long.
-    return text.split("\n\nDebug source", 1)[0].replace("\n", " ")[:600]
+def _shortened(text: str) -> str:
+    """What went wrong, and with whom, without the address of the object."""
+    request = _REQUEST.search(text)
+    said = f"{request[3]} ({request[2]})" if request else text
+    return " ".join(said.split())[:_LONGEST]

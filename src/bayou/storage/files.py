@@ -1,6 +1,7 @@
 """Bodies of objects as files: written to the last byte, read in pieces from a descriptor of their own."""
 
 import os
+import stat
 from collections.abc import AsyncIterator, Awaitable, Callable
 from io import FileIO
 
@@ -16,10 +17,14 @@ def write_body(body: Body, file: FileIO) -> None:
         _write(body, file)
         return
     try:
-        source = body.open("rb", buffering=0)
+        # Not blocking, so that a named pipe is an error and not a wait without end.
+        fd = os.open(body, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise UsageError(f"cannot read the file to store, {body}: {error.strerror}") from error
-    with source:
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise UsageError(f"cannot store {body}: it is not a file")
+    with FileIO(fd) as source:
         write_file(source, file)
 
 
@@ -53,7 +58,9 @@ class OpenFile(Fetched):
 
     async def chunks(self) -> AsyncIterator[bytes]:
         source, self._source = self._source, None
-        while source is not None and self._left > 0:
+        if source is None:
+            raise UsageError(f"{self.meta.key!r} was read already", remedy="A body is read once: get the object again.")
+        while self._left > 0:
             chunk = await self._run(source.read, min(CHUNK, self._left))
             if not chunk:
                 message = f"{self.meta.key!r} became shorter while it was read"

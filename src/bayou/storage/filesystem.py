@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from io import FileIO
 from pathlib import Path
+from threading import Event
 from typing import NamedTuple, TypeVar
 
 from bayou.errors import Conflict, ErrorKind, NotFound, Unsupported, UsageError
@@ -74,11 +75,11 @@ class FilesystemStore(Store):
 
     async def put(self, key: str, body: Body, *, when: Condition = ANY) -> Version:
         _check(key)
-        return await self._run(self._put, key, partial(write_body, body), when)
+        return await self._change(self._put, key, partial(write_body, body), when)
 
     async def delete(self, key: str) -> None:
         _check(key)
-        await self._run(self._delete, key)
+        await self._change(self._delete, key)
 
     async def list(self, prefix: str = "", *, after: str | None = None) -> AsyncIterator[Sequence[ObjectMeta]]:
         check_listing(prefix, after)
@@ -95,13 +96,25 @@ class FilesystemStore(Store):
     async def copy(self, source: str, target: str) -> None:
         _check(source)
         _check(target)
-        await self._run(self._copy, source, target)
+        await self._change(self._copy, source, target)
 
     async def close(self) -> None:
         self._pool.shutdown(wait=False)
 
     async def _run(self, work: Callable[..., T], *arguments: object) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(work, *arguments))
+
+    async def _change(self, work: Callable[..., T], *arguments: object) -> T:
+        """Run what changes the folder, so that it changes nothing once its caller has given up.
+
+        A thread goes on after that. It looks when it has the key's lock, so whatever anybody writes later stays.
+        """
+        given_up = Event()
+        try:
+            return await self._run(work, *arguments, given_up)
+        except asyncio.CancelledError:
+            given_up.set()
+            raise
 
     # What follows runs in the pool's threads.
 
@@ -148,19 +161,21 @@ class FilesystemStore(Store):
         with FileIO(fd) as file:
             yield file
 
-    def _put(self, key: str, write: Callable[[FileIO], None], when: Condition) -> Version:
+    def _put(self, key: str, write: Callable[[FileIO], None], when: Condition, given_up: Event) -> Version:
         with translated(key), self._staged(write) as staged:
-            return self._publish(key, staged, when)
+            return self._publish(key, staged, when, given_up)
 
-    def _copy(self, source: str, target: str) -> None:
+    def _copy(self, source: str, target: str, given_up: Event) -> None:
         with translated(source), self._opened(source) as original:
-            self._put(target, partial(write_file, original), ANY)
+            self._put(target, partial(write_file, original), ANY, given_up)
 
-    def _delete(self, key: str) -> None:
+    def _delete(self, key: str, given_up: Event) -> None:
         *parents, name = key.split("/")
-        with translated(key), self._locks.hold(key):
+        with translated(key), self._locks.hold(key, given_up=given_up):
             try:
                 with open_folder(self.root, parents) as folder:
+                    if is_link(name, folder):
+                        raise refuse_link(key)
                     os.unlink(name, dir_fd=folder)
                     self._sync(folder)
             except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -186,9 +201,9 @@ class FilesystemStore(Store):
                 with suppress(FileNotFoundError):
                     os.unlink(name, dir_fd=folder)
 
-    def _publish(self, key: str, staged: "_Staged", when: Condition) -> Version:
+    def _publish(self, key: str, staged: "_Staged", when: Condition, given_up: Event) -> Version:
         *parents, name = key.split("/")
-        with self._locks.hold(key):
+        with self._locks.hold(key, given_up=given_up):
             while True:
                 with make_folder(self.root, parents, durable=self._durable) as target:
                     current = _look(target, name)
@@ -231,7 +246,8 @@ class _Staged(NamedTuple):
 
 def _check(key: str) -> None:
     check_key(key)
-    if key.startswith(f"{RESERVED}/") or key == RESERVED:
+    if f"/{RESERVED}/" in f"/{key}/":
+        # Of a store whose root lies below ours as well.
         message = f"{key!r} belongs to the folder store itself"
         raise UsageError(message, kind=ErrorKind.INVALID_PATH, remedy=f"Choose a key outside of {RESERVED}/.")
 
@@ -250,6 +266,8 @@ def _look(folder: int, name: str) -> os.stat_result | None:
 
 def _demand(key: str, current: os.stat_result | None, when: Condition) -> None:
     """Raise unless the condition holds. The caller holds the lock of the key."""
+    if current is not None and stat.S_ISLNK(current.st_mode):
+        raise refuse_link(key)
     if current is not None and stat.S_ISDIR(current.st_mode):
         message = f"{key!r} is a folder here, so no object can have that name"
         raise Unsupported(message, kind=ErrorKind.STORE_CANNOT)

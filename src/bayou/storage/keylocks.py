@@ -6,8 +6,9 @@ import os
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Event
 
 from bayou.errors import ErrorKind, Unavailable, Unsupported
 from bayou.storage.folders import make_folder
@@ -26,18 +27,28 @@ class KeyLocks:
         self._segments = segments
 
     @contextmanager
-    def hold(self, key: str) -> Iterator[None]:
-        stripe = f"{zlib.crc32(key.encode()) % STRIPES:02x}"
+    def hold(self, *keys: str, given_up: Event | None = None) -> Iterator[None]:
+        """Hold the locks of these keys. In one order whoever asks, so that two who ask for the same never wait for each
+        other; and keys that share a file lock it once. `given_up` ends the wait, and what comes after it.
+        """
+        stripes = {f"{zlib.crc32(key.encode()) % STRIPES:02x}": key for key in keys}
+        with ExitStack() as held:
+            for stripe in sorted(stripes):
+                held.enter_context(self._hold(stripe, stripes[stripe], given_up))
+            yield
+
+    @contextmanager
+    def _hold(self, stripe: str, key: str, given_up: Event | None) -> Iterator[None]:
         with make_folder(self._root, self._segments, durable=False) as folder:
             fd = os.open(stripe, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666, dir_fd=folder)
         try:
-            _lock(fd, key)
+            _lock(fd, key, given_up)
             yield
         finally:
             os.close(fd)  # and with it the lock
 
 
-def _lock(fd: int, key: str) -> None:
+def _lock(fd: int, key: str, given_up: Event | None) -> None:
     deadline = time.monotonic() + PATIENCE
     pause = _FIRST_PAUSE
     while True:
@@ -55,4 +66,11 @@ def _lock(fd: int, key: str) -> None:
             message = f"this file system cannot lock files ({error.strerror}), so conditional writes are not safe on it"
             raise Unsupported(message, kind=ErrorKind.STORE_CANNOT) from error
         else:
-            return
+            break
+        _stop_if(given_up, key)
+    _stop_if(given_up, key)
+
+
+def _stop_if(given_up: Event | None, key: str) -> None:
+    if given_up is not None and given_up.is_set():
+        raise Unavailable(f"{key!r}: nobody waits for this any more")

@@ -3,8 +3,7 @@
 import re
 
 from bayou.errors import ErrorKind, UsageError
-
-MAX_BYTES = 1024  # what S3 and Azure allow
+from bayou.layout.safety import MAX_KEY_BYTES
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -13,6 +12,7 @@ def check_key(key: str) -> None:
     """Refuse a key that some store would refuse, normalise or resolve to another place.
 
     Wider than what may become a path in a cache (`bayou.layout.safety`): it says what can be stored, not what is wise.
+    So a segment may be longer than a disk allows, and U+0080 to U+009F pass, which stores keep and terminals act on.
     """
     reason = objection(key)
     if reason is not None:
@@ -45,4 +45,4 @@ def objection(key: str) -> str | None:
         length = len(key.encode())
     except UnicodeEncodeError:
         return "it is not valid Unicode"
-    return None if length <= MAX_BYTES else f"it is {length} bytes long, more than {MAX_BYTES}"
+    return None if length <= MAX_KEY_BYTES else f"it is {length} bytes long, more than {MAX_KEY_BYTES}"

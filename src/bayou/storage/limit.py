@@ -1,15 +1,16 @@
 """How many requests a store has under way at a time: a window that shrinks when it is overloaded, and grows back."""
 
 import asyncio
+import builtins
+import weakref
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import nullcontext, suppress
-from functools import partial
 from typing import TypeVar
 
 from bayou.errors import ErrorKind, Unavailable
 from bayou.storage.bodies import WHOLE, size_of
-from bayou.storage.port import Fetched, Request, Store, Watched, Wrapper
+from bayou.storage.port import Fetched, Request, Store, Wrapper
 
 T = TypeVar("T")
 
@@ -75,15 +76,17 @@ class Window:
 
 
 class Limit(Wrapper):
-    """Every request of a store takes a slot of a window; a read keeps it until its bytes have arrived or it is dropped.
+    """Every request of a store takes a slot of a window; a read keeps it until its bytes have arrived.
 
-    So nobody may hold more unread objects than the window is wide and wait for another one: read each as it comes.
+    Where its reader is away for more than `idle` seconds, or for good, the slot is given back: whoever holds as many
+    unread objects as the window is wide and waits for another one gets it in the end (promise 10).
     Files that go up in parts wait for one of few places besides. They do it here, where no time limit runs yet.
     """
 
-    def __init__(self, inner: Store, window: Window, uploads: int = UPLOADS) -> None:
+    def __init__(self, inner: Store, window: Window, uploads: int = UPLOADS, idle: float = 30.0) -> None:
         super().__init__(inner)
         self.window = window
+        self._idle = idle
         self._uploads = asyncio.Semaphore(uploads)
 
     async def around(self, request: Request, call: Callable[[], Awaitable[T]]) -> T:
@@ -96,7 +99,7 @@ class Limit(Wrapper):
         reading = False
         try:
             result = await call()
-            reading = isinstance(result, Fetched)
+            reading = isinstance(result, Fetched) and not result.has_arrived
         except Unavailable as error:
             if error.kind in _OVERLOADED:
                 self.window.throttled(halvings)
@@ -108,11 +111,65 @@ class Limit(Wrapper):
         return result
 
     def watch(self, fetched: Fetched) -> Fetched:
-        give_back = self.window.give_back
-        return Watched(fetched, done=give_back, dropped=partial(_soon, asyncio.get_running_loop(), give_back))
+        return fetched if fetched.has_arrived else _Slotted(fetched, _Slot(self.window.give_back, self._idle))
 
 
-def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    # An object that nobody read may be collected in any thread, in the middle of anything, and after the loop's end.
-    with suppress(RuntimeError):
-        loop.call_soon_threadsafe(call)
+class _Slot:
+    """The slot of a read. It is given back once, whoever asks for that."""
+
+    def __init__(self, give_back: Callable[[], None], patience: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._give_back: Callable[[], None] | None = give_back
+        self._patience = patience
+        self._timer: asyncio.TimerHandle | None = None
+        self.idle()
+
+    def idle(self) -> None:
+        """Wait for the reader, but not for ever."""
+        if self._give_back is not None:
+            self._timer = self._loop.call_later(self._patience, self.give_back)
+
+    def busy(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def give_back(self) -> None:
+        self.busy()
+        give_back, self._give_back = self._give_back, None
+        if give_back is not None:
+            give_back()
+
+    def drop(self) -> None:
+        # An object that nobody read may be collected in any thread, amid anything, and after the loop's end.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self.give_back)
+
+
+class _Slotted(Fetched):
+    def __init__(self, inner: Fetched, slot: _Slot) -> None:
+        super().__init__(inner.meta, inner.version)
+        self._inner = inner
+        self._slot = slot
+        self._unread = weakref.finalize(self, slot.drop)
+
+    async def chunks(self) -> AsyncIterator[builtins.bytes]:
+        try:
+            pieces = aiter(self._inner.chunks())
+            self._slot.busy()
+            while (chunk := await anext(pieces, None)) is not None:
+                self._slot.idle()
+                yield chunk
+                self._slot.busy()
+        finally:
+            self._end()
+
+    async def bytes(self) -> builtins.bytes:
+        self._slot.busy()
+        try:
+            return await self._inner.bytes()
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        self._unread.detach()
+        self._slot.give_back()

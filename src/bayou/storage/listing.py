@@ -4,7 +4,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 
@@ -13,6 +13,13 @@ from bayou.storage.keys import objection
 from bayou.storage.port import ObjectMeta, Version
 
 PAGE = 1000
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# What a file can be dated to and Python cannot count to.
+_EARLIEST, _LATEST = (
+    (moment - _EPOCH) // timedelta(milliseconds=1)
+    for moment in (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+)
 
 Names = Iterator[tuple[str, os.DirEntry[str]]]
 
@@ -23,18 +30,19 @@ def version_of(status: os.stat_result) -> Version:
 
 
 def describe(key: str, status: os.stat_result) -> ObjectMeta:
-    modified = datetime.fromtimestamp(status.st_mtime_ns // 1_000_000 / 1000, tz=UTC)
+    milliseconds = min(max(status.st_mtime_ns // 1_000_000, _EARLIEST), _LATEST)
+    modified = _EPOCH + timedelta(milliseconds=milliseconds)
     return ObjectMeta(key=key, size=status.st_size, modified=modified, version=version_of(status))
 
 
 def list_files(root: Path, prefix: str, after: str, hidden: str) -> Iterator[list[ObjectMeta]]:
-    """Yield pages of the regular files below a folder. Neither links nor the folder `hidden` are followed or listed."""
+    """Yield pages of the regular files below a folder. Links, and folders `hidden` at any depth, are passed over."""
     try:
         with open_folder(root, prefix.split("/") if prefix else []) as folder:
             top = os.dup(folder)
     except (FileNotFoundError, NotADirectoryError):
         return  # no such folder: nothing below it
-    found = _walk(top, f"{prefix}/" if prefix else "", after, f"{hidden}/")
+    found = _walk(top, f"{prefix}/" if prefix else "", after, f"/{hidden}/")
     while page := list(islice(found, PAGE)):
         yield page
 
@@ -51,7 +59,7 @@ def _walk(top: int, base: str, after: str, hidden: str) -> Iterator[ObjectMeta]:
             elif not key.endswith("/"):
                 if key > after and (meta := _meta(key, entry)) is not None:
                     yield meta
-            elif key != hidden and (key > after or after.startswith(key)):
+            elif not f"/{key}".endswith(hidden) and (key > after or after.startswith(key)):
                 with suppress(FileNotFoundError, NotADirectoryError):  # deleted or replaced since it was seen
                     inner = os.open(
                         entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder

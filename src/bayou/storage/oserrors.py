@@ -23,10 +23,10 @@ def translated(key: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _translate(error, key) from error
+        raise translate(error, key) from error
 
 
-def _translate(error: OSError, key: str) -> BayouError:
+def translate(error: OSError, key: str) -> BayouError:
     text = f"{key!r}: {error.strerror or error}"
     if error.errno in _MISSING:
         return NotFound(f"no object {key!r}")

@@ -15,7 +15,6 @@ A store holds whole objects under keys. The contract, which `bayou.testing.contr
 design/001 says why the port looks as it does, and what real stores do differently.
 """
 
-import weakref
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
@@ -62,6 +61,9 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False):
 class Fetched(ABC):
     """An object on its way: its meta is here, its bytes are read once, by `bytes` or by `chunks`."""
 
+    has_arrived = False
+    """Whether its bytes are here too, so that it keeps nothing waiting."""
+
     def __init__(self, meta: ObjectMeta, version: Version) -> None:
         self.meta = meta
         self.version = version
@@ -77,6 +79,8 @@ class Fetched(ABC):
 class FetchedBytes(Fetched):
     """An object that has arrived whole."""
 
+    has_arrived = True
+
     def __init__(self, meta: ObjectMeta, version: Version, content: bytes) -> None:
         super().__init__(meta, version)
         self._content = content
@@ -90,47 +94,23 @@ class FetchedBytes(Fetched):
 
 
 class Watched(Fetched):
-    """An object whose reading somebody watches: `seen` is told of the bytes, `done` of the end, once.
+    """An object whose reading somebody watches: `seen` is told of the bytes as they are read."""
 
-    Giving up is an end too. An object that nobody reads is `dropped` instead, by whatever thread collects it.
-    """
-
-    def __init__(
-        self,
-        inner: Fetched,
-        *,
-        seen: Callable[[int], None] = lambda _: None,
-        done: Callable[[], None] = lambda: None,
-        dropped: Callable[[], None] | None = None,
-    ) -> None:
+    def __init__(self, inner: Fetched, *, seen: Callable[[int], None]) -> None:
         super().__init__(inner.meta, inner.version)
+        self.has_arrived = inner.has_arrived
         self._inner = inner
         self._seen = seen
-        self._done: Callable[[], None] | None = done
-        self._unread = None if dropped is None else weakref.finalize(self, dropped)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        try:
-            async for chunk in self._inner.chunks():
-                self._seen(len(chunk))
-                yield chunk
-        finally:
-            self._end()
+        async for chunk in self._inner.chunks():
+            self._seen(len(chunk))
+            yield chunk
 
     async def bytes(self) -> bytes:
-        try:
-            content = await self._inner.bytes()
-        finally:
-            self._end()
+        content = await self._inner.bytes()
         self._seen(len(content))
         return content
-
-    def _end(self) -> None:
-        done, self._done = self._done, None
-        if self._unread is not None:
-            self._unread.detach()
-        if done is not None:
-            done()
 
 
 class Store(ABC):

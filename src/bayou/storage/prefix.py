@@ -55,6 +55,7 @@ class _Outer(Fetched):
 
     def __init__(self, inner: Fetched, meta: ObjectMeta) -> None:
         super().__init__(meta, inner.version)
+        self.has_arrived = inner.has_arrived
         self._inner = inner
 
     def chunks(self) -> AsyncIterator[builtins.bytes]:
@@ -67,6 +68,9 @@ class _Outer(Fetched):
 def _check_prefix(prefix: str) -> None:
     if "" in prefix.split("/"):
         message = f"the prefix {prefix!r} makes keys with an empty segment, such as {prefix + '/data'!r}"
-        remedy = "obstore cannot address such keys: use a prefix without a slash at its ends and without two in a row."
+        remedy = (
+            "Use a prefix without a slash at its ends and without two in a row. Where existing clients have data below"
+            " this one, copy it to such a prefix with the provider's own tool, and change the prefix for all of them."
+        )
         raise Unsupported(message, kind=ErrorKind.STORE_CANNOT, remedy=remedy)
     check_key(prefix)

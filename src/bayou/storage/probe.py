@@ -40,7 +40,8 @@ async def probe(store: Store) -> Abilities:
     key = f"{FOLDER}/{uuid.uuid4()}"
     first = await _try(store, key, b"first", ABSENT)
     if isinstance(first, Ability):
-        return Abilities(first, Ability.UNKNOWN)
+        # Nobody else has this key. A store that finds it taken refuses what it should accept, which is no ability.
+        return Abilities(Ability.NO if first is Ability.YES else first, Ability.UNKNOWN)
     try:
         again = await _try(store, key, b"again", ABSENT)
         if isinstance(again, Ability):

@@ -130,7 +130,7 @@ class Tries:
     def __init__(self, patience: Patience, budget: Budget) -> None:
         self._patience = patience
         self._budget = budget
-        self._until: float | None = None
+        self._since: float | None = None  # the first failure
         self.failed = 0
 
     async def run(self, request: Callable[[], Awaitable[T]]) -> T:
@@ -138,6 +138,8 @@ class Tries:
             try:
                 result = await request()
             except Unavailable as error:
+                if error.kind is ErrorKind.STORE_FULL:
+                    raise  # nobody frees a disk within a pause, and what does not fit was not stored
                 await self.pause(error)
             else:
                 self._budget.earn()
@@ -147,13 +149,14 @@ class Tries:
         """Wait before the next attempt, or raise the error when there is to be none."""
         self.failed += 1
         now = time.monotonic()
-        if self._until is None:
-            self._until = now + self._patience.deadline
+        if self._since is None:
+            self._since = now
         pause = self._length(error)
         if self.failed >= self._patience.attempts:
             raise _final(error, f"tried {self.failed} times")
-        if now + pause > self._until:
-            raise _final(error, f"tried for {self._patience.deadline:.0f} s")
+        if now + pause > self._since + self._patience.deadline:
+            asked = f"the store asks for a pause of {pause:.0f} s"
+            raise _final(error, f"tried for {now - self._since:.0f} s" if error.retry_after is None else asked)
         if not self._budget.spend():
             raise _final(error, "not tried again, as too many requests to this store fail")
         await asyncio.sleep(pause)

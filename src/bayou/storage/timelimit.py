@@ -46,6 +46,7 @@ class TimeLimit(Wrapper):
 class _Timed(Fetched):
     def __init__(self, inner: Fetched, limit: TimeLimit) -> None:
         super().__init__(inner.meta, inner.version)
+        self.has_arrived = inner.has_arrived
         self._inner = inner
         self._limit = limit
 

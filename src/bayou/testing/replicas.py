@@ -18,7 +18,7 @@ from bayou.domain.merges.records import merge_records
 from bayou.domain.merges.references import renumbered_metadata, renumbered_record
 from bayou.domain.merges.resolution import Move, Point, Rehome, Renumber, Resolution, TakeLocal, TakeRemote
 from bayou.domain.merges.versions import Contest, Version, Versions, growth, merge_versions
-from bayou.domain.plan import Action, Ask, Plan, Step
+from bayou.domain.plan import Action, Ask, Plan, Reason, Step
 from bayou.domain.sides import Base, Local, Remote
 from bayou.domain.units import Kind, Unit
 from bayou.testing.sharedbucket import STORE, Bucket, classify, content_of, number_of
@@ -115,13 +115,14 @@ class Replica:
 
     @staticmethod
     def _unreadable(plan: Plan, bucket: Bucket) -> dict[str, ContentId | None]:
-        """Entries that a download would find to be wrong, and objects that an upload would find in its way."""
+        """Entries that a download would find to be wrong, and objects that refuse an upload, as each is conditional."""
         wanted = [step.remote for step in plan.steps if step.action in (Action.PULL, Action.RESTORE, Action.MERGE)]
         occupied = {
-            path: bucket.holds(path)
+            member: bucket.holds(member)
             for step in plan.steps
-            if step.action is Action.PUSH and not step.base
-            for path in step.unit.members
+            if step.action is Action.PUSH
+            and any(bucket.holds(p) not in (step.replaces.get(p), step.local[p]) for p in step.local)
+            for member in step.unit.members
         }
         return occupied | {
             path: bucket.holds(path)
@@ -146,15 +147,7 @@ class Replica:
         contests = {
             number_of(step.unit.members[0]): step for step in steps if step.unit.key.rpartition("/")[0] == family
         }
-        contested = {
-            number: Contest(
-                _version(self.files, step.unit.key),
-                _version(bucket.objects, step.unit.key),
-                written_here=step.local != step.base,
-                growth=growth(self.files[f"{step.unit.key}/raw"], bucket.objects[f"{step.unit.key}/raw"]),
-            )
-            for number, step in contests.items()
-        }
+        contested = {number: self._contest(step, bucket) for number, step in contests.items()}
         resolutions = merge_versions(
             Versions(
                 contested,
@@ -176,6 +169,17 @@ class Replica:
         marker = f"{family}/latest"
         if marker in self.files and int(self.files[marker]) in moved:
             self.files[marker] = str(moved[int(self.files[marker])]).encode()
+
+    def _contest(self, step: Step, bucket: Bucket) -> Contest:
+        ours = _version(self.files, step.unit.key)
+        if step.reason is Reason.OCCUPIED:
+            return Contest(ours, None, written_here=True)
+        return Contest(
+            ours,
+            _version(bucket.objects, step.unit.key),
+            written_here=step.local != step.base,
+            growth=growth(self.files[f"{step.unit.key}/raw"], bucket.objects[f"{step.unit.key}/raw"]),
+        )
 
     def _renumber(self, old: str, new: str, renumber: Renumber) -> None:
         body = json.loads(self.files[f"{old}/metadata.yaml"])
@@ -214,7 +218,13 @@ class Replica:
         match step.unit.kind:
             case Kind.OUTPUT | Kind.RUN:
                 contents = (step.local[path], step.remote[path] or "")
-                return merge_records(path, json.loads(local), json.loads(remote), contents=contents)
+                return merge_records(
+                    path,
+                    json.loads(local),
+                    json.loads(remote),
+                    contents=contents,
+                    written_here=step.local != step.base,
+                )
             case Kind.DEFINITION:
                 return merge_definitions(json.loads(local), json.loads(remote), written_here=step.local != step.base)
             case Kind.DERIVED:

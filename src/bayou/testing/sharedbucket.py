@@ -1,51 +1,37 @@
 """A bucket in memory that replicas share: objects, the index that lists them, and tombstones.
 
-Artifacts are JSON here and paths are short, but they are classified as the layout would.
+Paths are those of the layout; what lies there is JSON. Data that is called `log…` is a stream.
 """
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from bayou.domain.content import ContentId
-from bayou.domain.units import Kind, Unit
+from bayou.domain.units import Kind
+from bayou.layout.artifacts import VersionFile
+from bayou.layout.meanings import meaning
+from bayou.layout.units import classifier
 
 STORE = "store"
 
-_VERSION = re.compile(r"(?P<name>data/t/[^/]+/(?P<short>[^/]+))/(?P<number>[0-9]+)/(?:raw|metadata\.yaml)")
-_FOLDERS = {
-    "outputs": Kind.OUTPUT,
-    "workflow-runs": Kind.RUN,
-    "auto-definitions": Kind.DEFINITION,
-    "audit": Kind.AUDIT,
-    "definitions-evaluated": Kind.DERIVED,
-}
+classify = cache(classifier(lambda file: file.name.startswith("log")))
 
 
 def content_of(body: bytes) -> ContentId:
     return hashlib.sha256(body).hexdigest()
 
 
-def classify(path: str) -> Unit:
-    match = _VERSION.fullmatch(path)
-    if match:
-        folder = f"{match['name']}/{match['number']}"
-        kind = Kind.STREAM if match["short"].startswith("log") else Kind.VERSION
-        return Unit(folder, kind, (f"{folder}/metadata.yaml", f"{folder}/raw"), f"{match['name']}/latest")
-    if path.startswith("data/") and path.endswith("/latest"):
-        return Unit(path, Kind.LATEST, (path,))
-    return Unit(path, _FOLDERS.get(path.partition("/")[0], Kind.OTHER), (path,))
-
-
 def metadata(version_id: str, number: int, *, streaming: bool = False) -> bytes:
     return json.dumps({"id": version_id, "version": number, "streaming": streaming}).encode()
 
 
+@cache
 def number_of(path: str) -> int:
-    match = _VERSION.fullmatch(path)
-    return int(match["number"]) if match else 0
+    found = meaning(path)
+    return found.version if isinstance(found, VersionFile) else 0
 
 
 @dataclass
@@ -69,10 +55,11 @@ class Bucket:
         return content_of(self.objects[path]) if path in self.objects else None
 
     def sweep(self) -> None:
-        """Remove what is not listed, if it is what was buried."""
-        for path in self.objects.keys() - self.index.keys():
-            if self.holds(path) in self.buried.get(path, ()):
-                del self.objects[path]
+        """Remove what is not listed, if all of its unit that lies here was buried: versions may well share a `raw`."""
+        for unit in {classify(path) for path in self.objects.keys() - self.index.keys()}:
+            there = [path for path in unit.members if path in self.objects]
+            if not any(path in self.index or self.holds(path) not in self.buried.get(path, ()) for path in there):
+                self.remove(there)
 
     def repair(self) -> None:
         """What `doctor` does about entries that contradict their objects for longer than any upload takes."""

@@ -1,17 +1,15 @@
 """The partition meta, `_index/_meta.json`: which shards there are, and in version 2 the number of the commit."""
 
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 
 from bayou.domain.entries import Count
-from bayou.errors import Corrupt
 from bayou.layout.keys import partition_fault
 from bayou.wire.documents import Void, is_integer, parse_object, refuse_version, shape
 from bayou.wire.javascript import compact, utf16_order
 
 _NOUN = "a partition meta"
-_SHOWN: Final = 100  # characters of a partition, in a message
 
 
 class Fingerprints(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -35,6 +33,9 @@ class Meta(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     # Ours, all of it below one name that nobody else will take. Existing clients ignore it when they read and drop it
     # when they write (sync spec L1), and so do we with any field that we do not know: it spoke of another commit.
     fingerprints: Fingerprints | None = msgspec.field(default=None, name="bayou")
+    skipped: tuple[str, ...] = ()
+    """Partitions whose names must not become keys (promise 7). Never followed, and written back as they were found: one
+    odd name of somebody else's must not lock anybody out. What lies in them has names just as odd."""
 
 
 def decode(data: bytes, where: str) -> Meta | Void:
@@ -49,20 +50,23 @@ def decode(data: bytes, where: str) -> Meta | Void:
     if not isinstance(document.get("partitions"), list):
         return Void(f"{where}: {_NOUN} without a list of partitions")
     fingerprints = _fingerprints(document.pop("bayou", None))
+    document.pop("skipped", None)  # a field of ours that is not on the wire
     meta = shape(document, Meta, where, _NOUN)
-    for partition in meta.partitions:
-        # Each becomes a key, so none may lead elsewhere (promise 7).
-        fault = partition_fault(partition)
-        if fault is not None:
-            raise Corrupt(where, expected=_NOUN, found=f"the partition {ascii(partition)[:_SHOWN]}: {fault}")
-    return msgspec.structs.replace(meta, fingerprints=fingerprints)
+    faults = [partition_fault(partition) for partition in meta.partitions]
+    return msgspec.structs.replace(
+        meta,
+        partitions=tuple(name for name, fault in zip(meta.partitions, faults, strict=True) if fault is None),
+        fingerprints=fingerprints,
+        skipped=tuple(name for name, fault in zip(meta.partitions, faults, strict=True) if fault is not None),
+    )
 
 
 def encode(meta: Meta) -> bytes:
     """Version 2 lists its partitions in JavaScript's order; version 1 as they come (sync spec 1.4)."""
+    partitions = (*meta.partitions, *meta.skipped)
     if meta.version == 2:
-        meta = msgspec.structs.replace(meta, partitions=tuple(sorted(meta.partitions, key=utf16_order)))
-    return compact(meta)
+        partitions = tuple(sorted(partitions, key=utf16_order))
+    return compact(msgspec.structs.replace(meta, partitions=partitions, skipped=()))
 
 
 def _fingerprints(value: object) -> Fingerprints | None:

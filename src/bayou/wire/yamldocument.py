@@ -15,6 +15,7 @@ _MAX_DEPTH = 100
 _MAX_BITS = 64
 
 _TAG = "tag:yaml.org,2002:"
+_DECIMAL = re.compile(r"[-+]?[0-9]{1,400}")
 _INT = re.compile(r"[-+]?[0-9]{1,99}|0o[0-7]{1,99}|0x[0-9a-fA-F]{1,99}")
 _PLAIN_SCALARS = (
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
@@ -41,6 +42,16 @@ def _int(_loader: yaml.SafeLoader | yaml.CSafeLoader, node: yaml.ScalarNode) -> 
     raise _fault(f"not a whole number of at most {_MAX_BITS} bits", node)
 
 
+def _int_or_double(loader: yaml.SafeLoader | yaml.CSafeLoader, node: yaml.ScalarNode) -> int | float:
+    text = str(node.value)
+    try:
+        return _int(loader, node)
+    except yaml.MarkedYAMLError:
+        if _DECIMAL.fullmatch(text):
+            return float(text)
+        raise
+
+
 def _core(loader: type[yaml.SafeLoader | yaml.CSafeLoader]) -> None:
     """Teach a loader the core types, and nothing else."""
     loader.yaml_implicit_resolvers = {}
@@ -55,15 +66,21 @@ class _FastLoader(yaml.CSafeLoader):
     """libyaml's."""
 
 
+class _RecordLoader(yaml.CSafeLoader):
+    """The same, with whole numbers of more than 64 bits as JavaScript has them, which writes its doubles like that."""
+
+
 class _MarkLoader(yaml.SafeLoader):
     """PyYAML's own: slower, but its marks count characters exactly, which libyaml's do not after a byte order mark."""
 
 
 _core(_FastLoader)
 _core(_MarkLoader)
+_core(_RecordLoader)
+_RecordLoader.add_constructor(_TAG + "int", _int_or_double)
 
 
-class Fault(ValueError):
+class Fault(ValueError):  # noqa: N818 - named by what it is, as all errors are
     """What is wrong with a document, and where: line and column, counted from 1, where they are known."""
 
     def __init__(self, problem: str, at: tuple[int, int] | None = None) -> None:
@@ -77,12 +94,19 @@ def load(text: str, *, most: int = BY_HAND) -> object:
     return _loaded(_FastLoader, text, most)[1]
 
 
+def load_record(text: str, *, most: int = BY_HAND) -> object:
+    """Load a document that a program wrote, and that may hold any number which JavaScript can hold."""
+    return _loaded(_RecordLoader, text, most)[1]
+
+
 def load_with_marks(text: str, *, most: int = BY_HAND) -> tuple[yaml.Node | None, object]:
     """Load the node tree as well: each node knows the span of text that it came from."""
     return _loaded(_MarkLoader, text, most)
 
 
-def _loaded(kind: type[_FastLoader | _MarkLoader], text: str, most: int) -> tuple[yaml.Node | None, object]:
+def _loaded(
+    kind: type[_FastLoader | _MarkLoader | _RecordLoader], text: str, most: int
+) -> tuple[yaml.Node | None, object]:
     try:
         _check_size(text, most)
         loader = kind(text)

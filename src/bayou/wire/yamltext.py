@@ -8,12 +8,13 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-_PLAIN_KEY = re.compile(r"(?!(?:null|true|false)\Z)[A-Za-z_][A-Za-z0-9_-]*", re.IGNORECASE)
+_PLAIN_KEY = re.compile(r"(?!(?:null|true|false)\Z)[A-Za-z_][A-Za-z0-9_-]{0,200}", re.IGNORECASE)
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _INDENT = 2
+_LONGEST_KEY = 1000  # a parser gives up on a key after 1,024 characters
 
 
-class Inexpressible(ValueError):
+class Inexpressible(ValueError):  # noqa: N818 - named by what it is, as all errors are
     """A value that has no form that every client reads back."""
 
 
@@ -65,7 +66,12 @@ def flow(value: object) -> str:  # noqa: PLR0911 - one return per type
 
 
 def _key(key: object) -> str:
-    return key if isinstance(key, str) and _PLAIN_KEY.fullmatch(key) else flow(key)
+    if isinstance(key, str) and _PLAIN_KEY.fullmatch(key):
+        return key
+    written = flow(key)
+    if len(written) > _LONGEST_KEY:
+        raise Inexpressible(f"a key of {len(written)} characters is not read back by every client")
+    return written
 
 
 def _quoted(text: str) -> str:
@@ -82,4 +88,4 @@ def _character(character: str) -> str:
     code = ord(character)
     if 0xD800 <= code <= 0xDFFF:
         raise Inexpressible("a text with half a surrogate pair has no form in YAML")
-    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

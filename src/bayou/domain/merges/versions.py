@@ -40,7 +40,8 @@ class Contest(msgspec.Struct, frozen=True):
     """One number, two contents. At least one of them is not what the base says."""
 
     local: Version
-    remote: Version
+    remote: Version | None
+    """None: half a version, of which nobody knows what it is going to be."""
     written_here: bool
     growth: Growth = Growth.FORKED
     """Only looked at where both are states of one stream."""
@@ -75,7 +76,8 @@ def merge_versions(versions: Versions) -> dict[int, TakeRemote | TakeLocal | Ren
     if first_unpublished is not None:
         moving |= {number for number in unpublished if number > first_unpublished}
     staying = versions.local.keys() - moving
-    number = max(versions.remote.keys() | versions.published | versions.buried | staying, default=0)
+    known = versions.contested.keys() | versions.remote.keys() | versions.published | versions.buried | staying
+    number = max(known, default=0)
     for old in sorted(moving):
         number += 1
         if number != old:
@@ -85,9 +87,9 @@ def merge_versions(versions: Versions) -> dict[int, TakeRemote | TakeLocal | Ren
 
 def _take(number: int, contest: Contest, versions: Versions) -> TakeRemote | TakeLocal | None:
     """Where ours does not need a number of its own."""
-    ours = contest.local
-    if ours.id == contest.remote.id:
-        if ours.streaming or contest.remote.streaming:
+    ours, theirs = contest.local, contest.remote
+    if theirs is not None and ours.id == theirs.id:
+        if ours.streaming or theirs.streaming:
             return _GROWN[contest.growth]
         return TakeRemote(keep_aside=contest.written_here)
     elsewhere = {i for side in (versions.local, versions.remote) for n, i in side.items() if n != number}
@@ -100,6 +102,6 @@ _GROWN = {Growth.OURS_GOES_ON: TakeLocal(), Growth.THEIRS_GOES_ON: TakeRemote(),
 
 def _fork_id(contest: Contest | None) -> str | None:
     """Derived from what was appended, so that a merge which is done again after a crash ends at the same version."""
-    if contest is None or contest.local.id != contest.remote.id:
+    if contest is None or contest.remote is None or contest.local.id != contest.remote.id:
         return None
     return str(uuid.uuid5(_FORKS, f"{contest.local.id}/{contest.local.raw}"))

@@ -109,6 +109,20 @@ async def one_of_several_large_files_wins(store: Store) -> None:
     assert await fetched.bytes() == contents[winners[0]]
 
 
+async def one_of_many_creators_from_one_large_file_wins(store: Store) -> None:
+    with file_of(os.urandom(LARGE)) as path:
+
+        async def create() -> Version | None:
+            try:
+                return await store.put("large", path, when=ABSENT)
+            except Conflict:
+                return None
+
+        outcomes = await asyncio.gather(*(create() for _ in range(3)))
+        winners = [version for version in outcomes if version is not None]
+        assert winners == [(await store.head("large")).version]
+
+
 async def a_large_file_replaces_only_its_version(store: Store) -> None:
     first = await store.put("large", b"small at first")
     with file_of(os.urandom(LARGE)) as path:
@@ -127,5 +141,6 @@ CONDITIONAL = (
     one_of_many_creators_wins,
     no_increment_is_lost,
     one_of_several_large_files_wins,
+    one_of_many_creators_from_one_large_file_wins,
     a_large_file_replaces_only_its_version,
 )

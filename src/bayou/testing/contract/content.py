@@ -114,6 +114,18 @@ async def a_large_file_goes_up_and_comes_down_in_pieces(store: Store) -> None:
     assert b"".join(pieces) == content
 
 
+async def a_body_that_was_read_is_never_an_empty_one(store: Store) -> None:
+    for content in (b"small", os.urandom(LARGE)):
+        await store.put("a", content)
+        fetched = await store.get("a")
+        assert await fetched.bytes() == content
+        try:
+            again = await fetched.bytes()
+        except UsageError:
+            continue
+        assert again == content
+
+
 async def a_missing_file_is_an_error_of_the_caller(store: Store) -> None:
     with file_of(b"") as path:
         pass
@@ -177,6 +189,7 @@ CONTENT = (
     a_copy_holds_the_same_bytes,
     a_file_is_stored_like_bytes,
     a_large_file_goes_up_and_comes_down_in_pieces,
+    a_body_that_was_read_is_never_an_empty_one,
     a_missing_file_is_an_error_of_the_caller,
     many_calls_at_a_time_do_not_mix,
     readers_see_whole_objects,

@@ -1,6 +1,6 @@
 """Keys are taken as they are: nothing is normalised, nothing leads elsewhere."""
 
-from bayou.errors import UsageError
+from bayou.errors import NotFound, UsageError
 from bayou.storage.port import Store, Version
 from bayou.testing.contract.expect import list_keys, read, refused
 
@@ -25,6 +25,19 @@ UNUSUAL = (
     "long/" + "x" * 200,
     "deep/" + "/".join("abcdefghijklmnopqrstuvwxyz"),
 )
+
+MISLEADING = (
+    "logs/status code: 503",
+    "a/Wanted range",
+    "a/incorrectly configured region",
+    "<Code>AccessDenied</Code>",
+    "x (code: 501)",
+    "The specified container does not exist",
+    "External AWS credential provider: b",
+    '{"code": "SlowDown"}',
+    "InternalError",
+)
+"""What errors of stores say. An adapter that reads such texts must not read them out of a key."""
 
 HOSTILE = (
     "",
@@ -58,6 +71,18 @@ async def unusual_keys_are_kept(store: Store) -> None:
     assert await list_keys(store) == []
 
 
+async def the_text_of_a_key_does_not_change_the_kind_of_a_failure(store: Store) -> None:
+    for key in MISLEADING:
+        with refused(NotFound):
+            await store.get(key)
+        with refused(NotFound):
+            await store.head(key)
+        await store.delete(key)
+        await store.put(key, b"")
+        assert await read(store, key) == b""
+        await store.delete(key)
+
+
 async def hostile_keys_are_refused(store: Store) -> None:
     for key in HOSTILE:
         with refused(UsageError):
@@ -82,4 +107,8 @@ async def hostile_keys_are_refused(store: Store) -> None:
     assert await list_keys(store) == []
 
 
-NAMING = (unusual_keys_are_kept, hostile_keys_are_refused)
+NAMING = (
+    unusual_keys_are_kept,
+    the_text_of_a_key_does_not_change_the_kind_of_a_failure,
+    hostile_keys_are_refused,
+)

@@ -17,11 +17,12 @@ PATHS = (
     "data/t/m/n/latest",
     "data/t/m/log/1/raw",
     "data/t/m/log/1/metadata.yaml",
-    "outputs/t/run.yaml",
-    "auto-definitions/m.yaml",
+    "outputs/t/run/m-2026-01-01T00-00-00-000Z.yaml",
+    "workflow-runs/w/workflow-run-1.yaml",
+    "auto-definitions/t/m.yaml",
     "files/f",
 )
-"""Short paths of the kinds that the diff tells apart, as `bayou.testing.sharedbucket.classify` knows them."""
+"""A path of each kind that the diff tells apart."""
 
 
 class Sides(NamedTuple):

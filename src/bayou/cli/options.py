@@ -1,0 +1,41 @@
+"""The options and arguments that many commands share."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[F], F]
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
+repo_dir = click.option(
+    "--repo-dir",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="The repo; else $SWAMP_REPO_DIR, else the nearest one upwards.",
+)
+yes = click.option("--yes", "-y", "--force", "-f", "yes", is_flag=True, help="Do not ask.")
+dry_run = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+page = click.option("--page", type=click.IntRange(min=1), default=1, help="Which page of that many.")
+tags = click.option("--tag", "tags", metavar="K=V", multiple=True, help="May be given several times.")
+model_type = click.option("--type", "model_type", metavar="T", help="The type of the model, as aws/ec2/vpc.")
+
+model = click.argument("model", metavar="MODEL")
+name = click.argument("name", metavar="NAME")
+
+
+def limit(default: int) -> Decorator[Any]:
+    return click.option(
+        "--limit", type=click.IntRange(min=0), default=default, show_default=True, help="At most so many."
+    )
+
+
+def common(function: F) -> F:
+    """What every command has."""
+    return as_json(repo_dir(function))
+
+
+def text(flag: str, metavar: str, help: str = "", **more: Any) -> Decorator[Any]:  # noqa: ANN401 - click's own names
+    return click.option(flag, metavar=metavar, help=help, **more)

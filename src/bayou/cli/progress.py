@@ -1,0 +1,59 @@
+"""A bar for whatever takes more than a second, on a terminal and nowhere else."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+_PATIENCE = 1.0  # seconds without a sign of life that nobody minds
+
+
+class Progress(Protocol):
+    def __call__(self, done: int, total: int | None = None) -> None: ...
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Progress | None]:
+    """Something to call with how much is done; None where nobody would see it."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    bar = _Bar(what)
+    try:
+        yield bar
+    finally:
+        bar.close()
+
+
+class _Bar:
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._started = time.monotonic()
+        self._drawn: object = None
+
+    def __call__(self, done: int, total: int | None = None) -> None:
+        if self._drawn is None:
+            if time.monotonic() - self._started < _PATIENCE:
+                return
+            self._draw()
+        self._bar.update(self._task, completed=done, total=total)
+
+    def _draw(self) -> None:
+        from rich import progress as rich  # noqa: PLC0415 - rich takes 40 ms, which is nothing by now
+        from rich.console import Console  # noqa: PLC0415 - as above
+
+        columns = (
+            rich.TextColumn("{task.description}"),
+            rich.BarColumn(),
+            rich.MofNCompleteColumn(),
+            rich.TimeElapsedColumn(),
+        )
+        self._bar = rich.Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task(self._what, total=None)
+        self._bar.start()
+        self._drawn = self._bar
+
+    def close(self) -> None:
+        if self._drawn is not None:
+            self._bar.stop()

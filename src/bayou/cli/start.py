@@ -1,0 +1,75 @@
+"""From a command line to an exit code (docs/errors.md has the table of codes)."""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from bayou._version import __version__
+from bayou.cli.terminal import Terminal
+from bayou.errors import BayouError
+
+INTERRUPTED = 130
+
+
+def run(arguments: Sequence[str]) -> int:
+    terminal = Terminal(json="--json" in _before_dashes(arguments))
+    try:
+        code = bayou.main(list(arguments), prog_name="bayou", standalone_mode=False)
+        sys.stdout.flush()
+    except BayouError as error:
+        terminal.failure(error)
+        return error.exit_code
+    except click.ClickException as error:  # what was typed makes no sense
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        terminal.say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has seen enough. Nothing may be flushed into the pipe when the interpreter ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code if isinstance(code, int) else 0
+
+
+class Commands(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    places = {  # noqa: RUF012 - never changed
+        "init": "bayou.cli.repo:init",
+        "status": "bayou.cli.repo:status",
+        "data": "bayou.cli.data:data",
+        "exec": "bayou.cli.execute:execute",
+        "runs": "bayou.cli.runs:runs",
+        "audit": "bayou.cli.audit:audit",
+        "catalog": "bayou.cli.catalog:catalog",
+    }
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(self.places)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        place = self.places.get(cmd_name)
+        if place is None:
+            return None
+        module, _, name = place.partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog='Shell completion: eval "$(_BAYOU_COMPLETE=bash_source bayou)", or zsh_source, or fish_source.',
+)
+@click.version_option(__version__, message="bayou %(version)s")
+def bayou() -> None:
+    """A shared, versioned, queryable datastore for automation artifacts."""
+
+
+def _before_dashes(arguments: Sequence[str]) -> Sequence[str]:
+    """What is ours of a command line that may hold the command line of another program."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments

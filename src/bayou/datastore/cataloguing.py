@@ -1,0 +1,53 @@
+"""The catalog as a file: what goes out of it, and what of other namespaces comes in."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from bayou.domain.namespaces import check_namespace
+from bayou.layout.keys import CATALOG_EXPORT
+
+if TYPE_CHECKING:
+    from bayou.datastore.datastore import Datastore
+
+
+class Cataloguing:
+    def __init__(self, datastore: "Datastore") -> None:
+        self._datastore = datastore
+
+    def export(self, file: Path | None = None) -> tuple[Path, int]:
+        """Write it to a file: as Parquet, or as other clients read it, by default where they look for it."""
+        catalog = self._datastore.catalog
+        catalog.current(self._datastore.progress)
+        target = file or self._datastore.tree.root / CATALOG_EXPORT
+        write = catalog.export_parquet if target.suffix == ".parquet" else catalog.export
+        return target, write(target)
+
+    def pull(self, namespaces: Iterable[str]) -> tuple[dict[str, int], list[str]]:
+        """Take over the exports of other namespaces that lie in this datastore; and the names of those without one."""
+        tree = self._datastore.tree
+        base = tree.root.parent if tree.namespace else tree.root
+        pulled: dict[str, int] = {}
+        missing = []
+        for namespace in namespaces:
+            rows = _read(base / check_namespace(namespace) / CATALOG_EXPORT)
+            if rows is None:
+                missing.append(namespace)
+                continue
+            for rejected in self._datastore.catalog.replace_namespace(namespace, rows):
+                self._datastore.notice(f"{namespace}, row {rejected.number}: {rejected.reason}")
+            pulled[namespace] = len(rows)
+        return pulled, missing
+
+    def size(self) -> int:
+        """How many bytes it takes."""
+        return self._datastore.catalog_path.stat().st_size
+
+
+def _read(file: Path) -> list[dict[str, object]] | None:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=list[dict[str, object]])
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,320 @@
+"""The datastore: record what runs produced, find it, trust it."""
+
+import os
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from bayou.catalog import Catalog, Row
+from bayou.config import Settings
+from bayou.datastore.modelhandle import ModelHandle
+from bayou.domain.artifacts import ArtifactKey
+from bayou.domain.models import Model
+from bayou.domain.modeltypes import ModelType
+from bayou.domain.tags import Tags
+from bayou.errors import Denied, ErrorKind, NotFound
+from bayou.repository.content import Given
+from bayou.repository.holdings import Holdings
+from bayou.repository.machines import machine_name
+from bayou.repository.models import Models, chosen
+from bayou.repository.reads import latest
+from bayou.repository.record import Record
+from bayou.tree import Tree
+
+if TYPE_CHECKING:
+    from bayou.datastore.audited import Audited
+    from bayou.datastore.cataloguing import Cataloguing
+    from bayou.datastore.recorded import Recorded
+    from bayou.datastore.tidying import Tidying
+    from bayou.query import Results
+    from bayou.query.search import Filters
+    from bayou.repository.pruning import Pruned
+    from bayou.repository.retention import Collected
+
+Progress = Callable[[int, int | None], None]
+
+
+class Datastore:
+    """Use it as a context manager, or close it. Several threads and processes may work on one datastore."""
+
+    def __init__(
+        self, settings: Settings, tree: Tree, catalog: Path, *, writable: bool, notice: Callable[[str], None]
+    ) -> None:
+        self.settings = settings
+        self.tree = tree
+        self.progress: Progress | None = None
+        """Called with how much of a long look at the files is done, if anybody wants to know."""
+        self.catalog_path = catalog
+        self._writable = writable
+        self.notice = notice
+
+    @property
+    def namespace(self) -> str:
+        return self.tree.namespace
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        self.catalog_path.parent.mkdir(parents=True, exist_ok=True)
+        return Catalog.open(self.catalog_path, self.tree, notice=self.notice)
+
+    @cached_property
+    def holdings(self) -> Holdings:
+        """What the rooms below work on."""
+        return Holdings(self.tree, self.catalog, auto_gc=self.settings.auto_gc)
+
+    @cached_property
+    def models(self) -> Models:
+        repo = self.settings.repo
+        return Models(self.tree, None if repo is None else repo / "models")
+
+    @cached_property
+    def machine(self) -> str:
+        """This machine's name in records."""
+        return machine_name(self.tree)
+
+    # Each of these is imported when it is first used: a command needs one of them, and waits for no other.
+
+    @cached_property
+    def tidying(self) -> "Tidying":
+        """What removes things, and what it would remove."""
+        from bayou.datastore.tidying import Tidying  # noqa: PLC0415 - as above
+
+        return Tidying(self)
+
+    @cached_property
+    def runs(self) -> "Recorded":
+        """What was executed."""
+        from bayou.datastore.recorded import Recorded  # noqa: PLC0415 - as above
+
+        return Recorded(self)
+
+    @cached_property
+    def audit(self) -> "Audited":
+        """Which commands were run."""
+        from bayou.datastore.audited import Audited  # noqa: PLC0415 - as above
+
+        return Audited(self)
+
+    @cached_property
+    def cataloguing(self) -> "Cataloguing":
+        """The catalog as a file: what goes out of it, and what of others comes in."""
+        from bayou.datastore.cataloguing import Cataloguing  # noqa: PLC0415 - as above
+
+        return Cataloguing(self)
+
+    def close(self) -> None:
+        if "catalog" in self.__dict__:
+            self.catalog.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- record ------------------------------------------------------------------------------------------------------
+
+    def model(self, model_type: str, name: str) -> ModelHandle:
+        """The model of this type and name. It comes into being with the first that is written to it."""
+        return ModelHandle(self, ModelType(model_type), name)
+
+    def write(  # noqa: PLR0913 - what there is to say about an artifact
+        self,
+        model: str,
+        name: str,
+        given: Given,
+        *,
+        type: str | None = None,  # noqa: A002 - as the command line has it
+        tags: Tags | None = None,
+        content_type: str | None = None,
+        lifetime: str = "infinite",
+        keep: int | str = 10,
+        streaming: bool = False,
+    ) -> Record:
+        """Write a new version by hand. The type may be left out for a model that has data already."""
+        handle = ModelHandle(self, ModelType(type), model) if type else self._handle(self.find_model(model))
+        return handle.write(
+            name, given, tags=tags, content_type=content_type, lifetime=lifetime, keep=keep, streaming=streaming
+        )
+
+    def write_file(  # noqa: PLR0913 - as in write
+        self,
+        model: str,
+        name: str,
+        path: str | os.PathLike[str],
+        *,
+        type: str | None = None,  # noqa: A002 - as the command line has it
+        tags: Tags | None = None,
+        content_type: str | None = None,
+        lifetime: str = "infinite",
+        keep: int | str = 10,
+    ) -> Record:
+        """Write a file as a new version by hand."""
+        return self.write(
+            model,
+            name,
+            Path(path),
+            type=type,
+            tags={"type": "file", **(tags or {})},
+            content_type=content_type,
+            lifetime=lifetime,
+            keep=keep,
+        )
+
+    def append(self, model: str, name: str, given: Given, *, type: str | None = None) -> Record:  # noqa: A002 - as above
+        """Add to the end of streaming data that was written by hand."""
+        handle = ModelHandle(self, ModelType(type), model) if type else self._handle(self.find_model(model))
+        return handle.append(name, given)
+
+    # --- ask ---------------------------------------------------------------------------------------------------------
+
+    def latest(self, model: str, name: str) -> Record:
+        """The latest version of a name; of several chains of writers, the one that was written last."""
+        rows = self.catalog.latest(self.namespace, model, name)
+        if not rows or len({row.model for row in rows}) > 1:
+            found = self.find_model(model)
+            rows = self.catalog.latest(self.namespace, found.id, name)
+            rows = [row for row in rows if row.model == found]
+        if not rows:
+            raise self._no_data(model, name)
+        row = max(rows, key=lambda row: row.artifact.version)
+        if row.artifact.renamed_to is not None:
+            return self._renamed(row)
+        if row.artifact.is_deleted:
+            raise self._no_data(model, name, ": it was deleted")
+        return self.record(row)
+
+    def version(self, model: str, name: str, version: int) -> Record:
+        """A version by its number, which never leads to another name."""
+        found = next((record for record in self.versions(model, name) if record.version == version), None)
+        if found is None:
+            raise self._no_data(model, f"{name} version {version}")
+        return found
+
+    def versions(self, model: str, name: str) -> list[Record]:
+        """All versions of a name, newest first."""
+        found = self.find_model(model)
+        key = ArtifactKey(found, name)
+        self.catalog.refresh(key)
+        rows = self.catalog.rows(
+            "namespace = ? AND type = ? AND model_id = ? AND name = ?",
+            (self.namespace, str(found.type), found.id, name),
+            order_by="version DESC",
+        )
+        records = [self.record(row) for row in rows]
+        if not records:
+            raise self._no_data(model, name)
+        return records
+
+    def query(  # noqa: PLR0913 - what a question is made of
+        self,
+        predicate: str | None = None,
+        *,
+        select: str | None = None,
+        limit: int | None = None,
+        order_by: str | None = None,
+        strict: bool = False,
+        memory: Iterable[Record] = (),
+    ) -> "Results":
+        """What a CEL predicate says (docs/query.md): the latest versions that match, unless it asks for history.
+
+        `memory` are further records to ask, such as `run.ephemeral()`; they come first.
+        """
+        from bayou.query import query  # noqa: PLC0415 - as above
+
+        self.catalog.current(self.progress)
+        return query(
+            self.catalog,
+            self.tree,
+            predicate,
+            select=select,
+            limit=limit,
+            order_by=order_by,
+            strict=strict,
+            memory=memory,
+        )
+
+    def count(self, predicate: str | None = None) -> int:
+        """How many match, without a list of them."""
+        from bayou.query import count  # noqa: PLC0415 - as above
+
+        self.catalog.current(self.progress)
+        return count(self.catalog, self.tree, predicate)
+
+    def search(self, filters: "Filters", *, newest_first: bool = True) -> list[Record]:
+        """The latest versions that words and filters describe."""
+        from bayou.query.search import search  # noqa: PLC0415 - as above
+
+        self.catalog.current(self.progress)
+        rows = search(self.catalog, self.namespace, filters, newest_first=newest_first)
+        return [self.record(row) for row in rows]
+
+    def find_model(self, reference: str) -> Model:
+        """The model that is meant by its name, by TYPE/NAME, by its id or by the beginning of that."""
+        known = self._known_models(reference)
+        if known:
+            return chosen(reference, known)
+        self.catalog.current(self.progress)
+        return chosen(reference, [*self._known_models(), *self.models.all()])
+
+    def record(self, row: Row) -> Record:
+        return Record(row, self.tree if row.namespace == self.namespace else None)
+
+    # --- tidy up -----------------------------------------------------------------------------------------------------
+
+    def delete(self, model: str, name: str, version: int | None = None) -> list[int]:
+        """Delete a version, or a name with all of its versions; says which these were."""
+        return self.tidying.delete(model, name, version)
+
+    def rename(self, model: str, old: str, new: str) -> Record:
+        """Give the latest version another name. Reads of the old name's latest lead to it."""
+        return self.tidying.rename(model, old, new)
+
+    def gc(self, *, dry_run: bool = False) -> "Collected":
+        """Remove what has expired, and the versions that their policies let go."""
+        return self.tidying.gc(dry_run=dry_run)
+
+    def prune(self, *, dry_run: bool = False) -> "Pruned":
+        """Remove the data of models that nobody defines any more."""
+        return self.tidying.prune(dry_run=dry_run)
+
+    def check_writable(self) -> None:
+        if not self._writable:
+            raise Denied(
+                f"{self.tree.root} was opened for reading, as it is not the datastore of a repo",
+                kind=ErrorKind.PERMISSION_DENIED,
+                remedy="Open it with writable=True, or configure it in a repo's .swamp.yaml.",
+            )
+
+    # --- how ---------------------------------------------------------------------------------------------------------
+
+    def _handle(self, model: Model) -> ModelHandle:
+        return ModelHandle(self, model.type, model.name or model.id)
+
+    def _known_models(self, reference: str | None = None) -> list[Model]:
+        """The models that have data: all, or those whose name, or whose id, begins or ends the reference."""
+        name = None if reference is None else reference.rpartition("/")[2]
+        condition, parameters = "namespace = ? AND is_latest = 1", [self.namespace]
+        if name is not None:
+            condition += " AND (model_name = ? OR model_id = ?)"
+            parameters += [name, name]
+        rows = self.catalog.select(condition, parameters, columns=("DISTINCT type", "model_id", "model_name"))
+        return [Model(ModelType(kind), model_id, called or None) for kind, model_id, called in rows]
+
+    def _renamed(self, row: Row) -> Record:
+        found = latest(self.tree, ArtifactKey(row.model, row.artifact.name))
+        if found is None or found.artifact.is_deleted:
+            raise self._no_data(str(row.model), row.artifact.name, f": it was renamed to {row.artifact.renamed_to!r}")
+        key, artifact = found
+        return self.record(Row(self.namespace, key.model, artifact, is_latest=True, hydrated=True, row=0))
+
+    def _no_data(self, model: str, name: str, why: str = "") -> NotFound:
+        return NotFound(
+            f"there is no data {name!r} of the model {model!r}{why}",
+            kind=ErrorKind.DATA_MISSING,
+            remedy="List what is there: bayou data list.",
+        )

@@ -1,0 +1,7 @@
+"""Queries: CEL, checked before it runs. What SQLite can answer exactly is asked there; the engine does the rest."""
+
+from bayou.query.asking import count, query
+from bayou.query.results import Results
+from bayou.query.running import Failures, Hydrate
+
+__all__ = ["Failures", "Hydrate", "Results", "count", "query"]

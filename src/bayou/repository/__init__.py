@@ -1,0 +1,1 @@
+"""The repository: what is recorded, by whom, and for how long."""

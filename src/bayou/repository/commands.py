@@ -1,0 +1,152 @@
+"""Run any command and keep what it says: its output passes through as it comes, and stays in a log and a file."""
+
+import os
+import signal
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import IO, BinaryIO, NamedTuple
+
+from bayou.errors import UsageError
+
+_CHUNK = 2**16
+_TAIL = 20  # lines of stderr that an error repeats
+_GRACE = 10.0  # seconds between asking a command to stop and stopping it
+_FORWARDED = (signal.SIGTERM, signal.SIGHUP)
+
+NOT_EXECUTABLE, NOT_FOUND = 126, 127
+"""The exit codes of a shell for what could not be started."""
+
+
+class Ended(NamedTuple):
+    """How a command ended. The exit code of one that a signal ended is that of a shell: 128 and its number."""
+
+    exit_code: int
+    last_words: str
+    interrupted: bool
+
+    @property
+    def error(self) -> str:
+        what = "interrupted" if self.interrupted else f"exit code {self.exit_code}"
+        return f"{what}: {self.last_words}" if self.last_words else what
+
+
+class Sinks(NamedTuple):
+    """Where the output goes: `log` gets both streams as they come, `kept` stdout alone, the others are the user's."""
+
+    log: BinaryIO
+    kept: BinaryIO
+    stdout: BinaryIO
+    stderr: BinaryIO
+
+
+def run_command(command: Sequence[str], sinks: Sinks, *, environ: Mapping[str, str], cwd: Path | None = None) -> Ended:
+    """Run a command to its end, whatever that is. An interrupt is the command's to answer first."""
+    with _forwarding() as forward:
+        try:
+            process = _start(command, environ, cwd)
+        except FileNotFoundError:
+            return Ended(NOT_FOUND, f"there is no command {command[0]!r}", interrupted=False)
+        except PermissionError:
+            return Ended(NOT_EXECUTABLE, f"{command[0]!r} may not be run", interrupted=False)
+        forward(process)
+        return _watched(process, sinks)
+
+
+def _start(command: Sequence[str], environ: Mapping[str, str], cwd: Path | None) -> "subprocess.Popen[bytes]":
+    if not command:
+        raise UsageError("no command to run", remedy="Put it behind two dashes: bayou exec … -- terraform apply")
+    return subprocess.Popen(  # noqa: S603 - to run what the user names is what this is for
+        list(command), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(environ), cwd=cwd, bufsize=0
+    )
+
+
+def _watched(process: "subprocess.Popen[bytes]", sinks: Sinks) -> Ended:
+    both = threading.Lock()
+    last: deque[bytes] = deque(maxlen=_TAIL)
+    readers = [
+        threading.Thread(target=_pump, args=(process.stdout, (sinks.stdout, sinks.kept), sinks.log, both, None)),
+        threading.Thread(target=_pump, args=(process.stderr, (sinks.stderr,), sinks.log, both, last)),
+    ]
+    for reader in readers:
+        reader.start()
+    interrupted = False
+    try:
+        code = process.wait()
+    except KeyboardInterrupt:  # a terminal sends it to the command as well
+        interrupted = True
+        code = _stop(process)
+    for reader in readers:
+        reader.join()
+    words = b"".join(last).decode(errors="replace").strip()
+    return Ended(128 - code if code < 0 else code, words, interrupted)
+
+
+def _pump(
+    source: IO[bytes], sinks: Sequence[BinaryIO], log: BinaryIO, both: threading.Lock, last: deque[bytes] | None
+) -> None:
+    """Copy a stream to the log and to whoever else wants it. One who has gone does not keep the others from it."""
+    gone = set[BinaryIO]()
+    with source:
+        while chunk := source.read(_CHUNK):
+            with both:
+                log.write(chunk)
+            for sink in sinks:
+                if sink not in gone:
+                    try:
+                        sink.write(chunk)
+                        sink.flush()
+                    except BrokenPipeError:
+                        gone.add(sink)
+            if last is not None:
+                last.extend(chunk.splitlines(keepends=True))
+
+
+@contextmanager
+def _forwarding() -> Iterator[Callable[["subprocess.Popen[bytes]"], None]]:
+    """Hand on what asks us to stop, so that the command can clean up and its run is still recorded.
+
+    From before the command is there, or a request at the wrong moment would end us and leave the command alone.
+    """
+    processes: list[subprocess.Popen[bytes]] = []
+    early: list[int] = []
+
+    def forward(number: int, _frame: FrameType | None = None) -> None:
+        if not processes:
+            early.append(number)
+        for process in processes:
+            with suppress(ProcessLookupError):
+                process.send_signal(number)
+
+    def to(process: "subprocess.Popen[bytes]") -> None:
+        processes.append(process)
+        for number in early:
+            forward(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield to
+        return
+    before = {number: signal.signal(number, forward) for number in _FORWARDED}
+    try:
+        yield to
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _stop(process: "subprocess.Popen[bytes]") -> int:
+    """Wait for a command that was interrupted; insist after a while."""
+    for insist in (process.poll, process.terminate, process.kill):
+        insist()
+        with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+            return process.wait(_GRACE)
+    return process.wait()
+
+
+def environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """Our environment with these variables added."""
+    return {**os.environ, **variables}

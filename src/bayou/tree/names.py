@@ -1,0 +1,173 @@
+"""Folders of names, as they are on disk: which versions there are, where `latest` points, and what each metadata says.
+
+Metadata is the commit record of a version (design 3): it is written last, and a folder without it is no version yet.
+"""
+
+# ruff: noqa: PTH115, PTH116, PTH208 - at each write and read: a Path costs as much as the system call
+
+import errno
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from bayou.domain.artifacts import Artifact, ArtifactKey
+from bayou.errors import Corrupt
+from bayou.layout.artifacts import LATEST, Part, VersionFile, name_folder, version_of
+from bayou.storage.oserrors import translated
+from bayou.tree.tree import Tree
+from bayou.wire import metadata
+
+# As existing clients read it: what follows the number says nothing.
+_MARKER = re.compile(rb"\s*([0-9]{1,15})(?![0-9])")
+_LINK = re.compile(r"([0-9]{1,15})/?")
+
+
+class Stamp(NamedTuple):
+    """Changes whenever a file was replaced, as long as the clock of the disk ticks in between."""
+
+    mtime_ns: int
+    size: int
+    inode: int
+
+
+class NameFolder(NamedTuple):
+    """What a look at the folder of a name finds."""
+
+    finished: Mapping[int, Stamp]
+    """The versions, each with the stamp of its metadata."""
+    unfinished: frozenset[int]
+    """Numbers that are taken: their writers have not finished, or never will."""
+    marker: int | None
+    """Where `latest` points; None where there is no marker, or none that can be read."""
+    changed_ns: int
+    """When a version or the marker last came or went: the mtime of the folder, read before its content."""
+
+    @property
+    def latest(self) -> int | None:
+        return _latest(self.finished, self.marker, self.finished.__contains__)
+
+
+class Position(NamedTuple):
+    """What a writer or a reader of the latest needs to know; it takes no look at each version."""
+
+    numbers: Collection[int]
+    """All that are taken, by versions and by folders that are none yet."""
+    marker: int | None
+    latest: int | None
+    """The version that a reader without a number gets."""
+
+    @property
+    def highest(self) -> int:
+        return max(self.numbers, default=0)
+
+
+def look(tree: Tree, key: ArtifactKey) -> NameFolder | None:
+    """Look at the folder of a name; None where there is none."""
+    folder = name_folder(key.model, key.name)
+    places, where = _places(tree, folder)
+    with translated(folder):
+        changed_ns = max(map(_changed_ns, places))
+        names = _names(places)
+        if not changed_ns:
+            return None
+        finished, unfinished = {}, set()
+        for number in filter(None, map(version_of, names)):
+            stamp = _stamp(where(f"{number}/{Part.METADATA}"))
+            if stamp is not None:
+                finished[number] = stamp
+            else:
+                unfinished.add(number)
+        marker = _marker(where(LATEST)) if LATEST in names else None
+    return NameFolder(finished, frozenset(unfinished), marker, changed_ns)
+
+
+def position(tree: Tree, key: ArtifactKey) -> Position:
+    """Look only at what says which version is the latest, and which numbers are taken."""
+    folder = name_folder(key.model, key.name)
+    places, where = _places(tree, folder)
+    with translated(folder):
+        names = _names(places)
+        numbers = frozenset(filter(None, map(version_of, names)))
+        marker = _marker(where(LATEST)) if LATEST in names else None
+        latest = _latest(numbers, marker, lambda number: _stamp(where(f"{number}/{Part.METADATA}")) is not None)
+    return Position(numbers, marker, latest)
+
+
+def read_artifact(tree: Tree, key: ArtifactKey, version: int) -> Artifact | None:
+    """What the metadata of a version says; None where there is no such version. `Corrupt` names what nobody can use."""
+    path = VersionFile(key.model, key.name, version, Part.METADATA).path
+    content = tree.read(path)
+    return None if content is None else artifact_of(content, path, key, version)
+
+
+def artifact_of(content: bytes, path: str, key: ArtifactKey, version: int) -> Artifact:
+    """What the metadata at this path says, which must be about the version that it lies with."""
+    artifact = metadata.decode(content, path)
+    if (artifact.name, artifact.version) != (key.name, version):
+        raise Corrupt(
+            path,
+            expected=f"version {version} of {key.name!r}",
+            found=f"version {artifact.version} of {artifact.name!r}",
+        )
+    return artifact
+
+
+def _latest(numbers: Collection[int], marker: int | None, is_finished: Callable[[int], bool]) -> int | None:
+    """Where the marker points, or else the highest below it. Without one, as very old clients left it, the highest."""
+    if marker is not None and marker in numbers and is_finished(marker):
+        return marker
+    below: Iterable[int] = numbers if marker is None else (number for number in numbers if number < marker)
+    return next(filter(is_finished, sorted(below, reverse=True)), None)
+
+
+def _places(tree: Tree, folder: str) -> tuple[tuple[Path, ...], Callable[[str], str]]:
+    """Where the folder is, and where each file in it is: in one place, unless patterns decide for each file."""
+    places = tree.places(folder)
+    if len(places) == 1:
+        return places, lambda rel: f"{places[0]}/{rel}"
+    return places, lambda rel: str(tree.locate(f"{folder}/{rel}"))
+
+
+def _names(places: Iterable[Path]) -> set[str]:
+    names = set[str]()
+    for place in places:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            names.update(os.listdir(place))
+    return names
+
+
+def _changed_ns(place: Path) -> int:
+    try:
+        return os.stat(place).st_mtime_ns
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+
+
+def _stamp(path: str) -> Stamp | None:
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return Stamp(found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def _marker(path: str) -> int | None:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        link = _LINK.fullmatch(os.readlink(path))  # the older form
+        return int(link[1]) if link else None
+    try:
+        found = _MARKER.match(os.read(fd, 64))
+    except IsADirectoryError:
+        return None
+    finally:
+        os.close(fd)
+    return int(found[1]) if found else None

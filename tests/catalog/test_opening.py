@@ -1,0 +1,155 @@
+"""Whatever is found where the catalog should be, the command that finds it goes on."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+from bayou.catalog import Catalog
+from bayou.catalog.schema import VERSION
+from bayou.errors import Corrupt
+from bayou.testing.catalogs import Files, contents, key_of, rebuilt
+
+
+def asides(files: Files) -> list[Path]:
+    return sorted(files.path.parent.glob("catalog.bayou.db.corrupt-*"))
+
+
+def filled(files: Files) -> None:
+    for number in range(40):
+        files.write(key_of(f"state-{number}"))
+    with Catalog.open(files.path, files.tree) as catalog:
+        catalog.current()
+        catalog.checkpoint()
+
+
+@pytest.mark.parametrize("found", [b"this is no database" * 100, b"\0" * 8192, b"SQLite format 3\0" + b"\xff" * 8000])
+def test_a_file_that_is_no_database_is_set_aside(files: Files, found: bytes) -> None:
+    filled(files)
+    files.path.write_bytes(found)
+    said: list[str] = []
+    with Catalog.open(files.path, files.tree, notice=said.append) as catalog:
+        catalog.current()
+        assert catalog.count() == 40
+    assert [aside.read_bytes() for aside in asides(files) if not aside.name.endswith(("-wal", "-shm"))] == [found]
+    assert len(said) == 1
+    assert asides(files)[0].name in said[0]
+
+
+def test_a_database_of_somebody_else_is_set_aside_whole(files: Files) -> None:
+    files.path.parent.mkdir()
+    with closing(sqlite3.connect(files.path)) as theirs:
+        theirs.execute("CREATE TABLE precious(x)")
+        theirs.execute("INSERT INTO precious VALUES(1)")
+        theirs.commit()
+    with Catalog.open(files.path, files.tree) as catalog:
+        catalog.current()
+    with closing(sqlite3.connect(asides(files)[0])) as theirs:
+        assert theirs.execute("SELECT x FROM precious").fetchall() == [(1,)]
+
+
+def damage(files: Files) -> None:
+    """All pages but the first few: the file opens, and what is in it cannot be read."""
+    size = files.path.stat().st_size
+    with files.path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * (size - 4096))
+
+
+def test_damage_that_shows_late_is_set_aside_within_the_command(files: Files) -> None:
+    filled(files)
+    damage(files)
+    said: list[str] = []
+    with Catalog.open(files.path, files.tree, notice=said.append) as catalog:
+        catalog.current()
+        assert contents(catalog) == rebuilt(files, files.root / "new.db")
+    assert len([aside for aside in asides(files) if not aside.name.endswith(("-wal", "-shm"))]) == 1
+    assert len(said) == 1
+
+
+def test_damage_under_an_open_catalog_is_set_aside_once_for_all_who_have_it_open(files: Files) -> None:
+    filled(files)
+    with Catalog.open(files.path, files.tree) as one, Catalog.open(files.path, files.tree) as other:
+        damage(files)
+        for catalog in (one, other):
+            with catalog._database.alone() as connection:
+                connection.execute("PRAGMA shrink_memory")
+            catalog.rebuild()
+            assert catalog.count() == 40
+    assert len([aside for aside in asides(files) if not aside.name.endswith(("-wal", "-shm"))]) == 1
+
+
+def test_a_question_that_meets_damage_says_to_ask_again(files: Files) -> None:
+    filled(files)
+    with Catalog.open(files.path, files.tree) as catalog:
+        damage(files)
+        with pytest.raises(Corrupt, match="catalog") as caught:
+            list(catalog.rows())
+        assert "again" in caught.value.remedy
+        catalog.current()
+        assert len(list(catalog.rows())) == 40
+
+
+def test_a_catalog_of_a_newer_release_is_left_alone(files: Files) -> None:
+    filled(files)
+    with closing(apsw.Connection(str(files.path))) as connection:
+        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+    before = files.path.read_bytes()
+    said: list[str] = []
+    with Catalog.open(files.path, files.tree, notice=said.append) as catalog:
+        with catalog.changing(key_of("more")) as settling:
+            settling.wrote(key_of("more"), files.write(key_of("more")), b'{"a":1}')
+        catalog.current()
+        assert catalog.count() == 41
+        temporary = catalog._database.path
+    assert files.path.read_bytes() == before
+    assert not asides(files)
+    assert not temporary.exists()
+    assert "newer" in said[0]
+
+
+def test_where_no_file_can_be_made_a_temporary_one_serves(files: Files) -> None:
+    files.write(key_of())
+    blocked = files.root / "file"
+    blocked.write_bytes(b"")
+    said: list[str] = []
+    with Catalog.open(blocked / "catalog.db", files.tree, notice=said.append) as catalog:
+        catalog.current()
+        assert catalog.count() == 1
+    assert len(said) == 1
+
+
+def test_a_full_disk_stops_no_change_of_files_and_no_question(files: Files) -> None:
+    said: list[str] = []
+    with Catalog.open(files.path, files.tree, notice=said.append) as catalog:
+        files.write(key_of())
+        catalog.current()
+        with catalog._database.alone() as connection:
+            connection.pragma("max_page_count", 1)  # not one page more
+        with catalog.changing(*(key_of(f"state-{number}") for number in range(300))):
+            for number in range(300):
+                files.write(key_of(f"state-{number}"), b'{"a":"%s"}' % (b"x" * 500))
+        catalog.current()
+        assert catalog.count() == 1
+        assert any("full" in text for text in said)
+        with catalog._database.alone() as connection:
+            connection.pragma("max_page_count", 1 << 30)
+        catalog.current()
+        assert catalog.count() == 301
+
+
+def test_another_place_or_namespace_starts_with_nothing(files: Files) -> None:
+    filled(files)
+    elsewhere = Files(files.root / "elsewhere")
+    with Catalog.open(files.path, elsewhere.tree) as catalog:
+        assert catalog.count() == 0
+        catalog.current()
+        assert catalog.count() == 0
+
+
+def test_closing_twice_is_fine(files: Files) -> None:
+    catalog = Catalog.open(files.path, files.tree)
+    catalog.close()
+    catalog.close()

@@ -1,0 +1,78 @@
+"""Commands as a shell runs them, in this process where nothing speaks against it."""
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bayou.cli import start
+from bayou.config import newrepo
+
+COMMAND = (sys.executable, "-c", "from bayou.cli import main; main()")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command left."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:  # noqa: ANN401 - whatever it is
+        return json.loads(self.out)
+
+
+Run = Callable[..., Said]
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "repo"
+    newrepo.create(folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("SWAMP_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BAYOU_DURABLE", "0")
+    for name in ("SWAMP_DATASTORE", "SWAMP_REPO_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    return folder
+
+
+@pytest.fixture
+def run(repo: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:  # noqa: ARG001 - stands in it
+    """Run a command in this process."""
+
+    def command(*arguments: str, stdin: bytes | None = None) -> Said:
+        if stdin is not None:
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        capfd.readouterr()
+        code = start.run(arguments)
+        return Said(code, *capfd.readouterr())
+
+    return command
+
+
+Shell = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+@pytest.fixture
+def command(repo: Path) -> tuple[str, ...]:  # noqa: ARG001 - we stand in it
+    """The words that start a process of its own."""
+    return COMMAND
+
+
+@pytest.fixture
+def shell(command: tuple[str, ...]) -> Shell:
+    """Run a command in a process of its own."""
+
+    def run(*arguments: str, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+        return subprocess.run([*command, *arguments], input=stdin, capture_output=True, check=False)  # noqa: S603 - our own command
+
+    return run
