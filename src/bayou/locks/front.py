@@ -1,0 +1,146 @@
+"""The front of the room: `Locks`, one for each place and namespace that a process works with."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Self
+
+from bayou.domain.models import Model
+from bayou.errors import BayouError
+from bayou.layout.keys import Keyspace
+from bayou.locks import inspection, protocol
+from bayou.locks.bodies import DEFAULT_TTL
+from bayou.locks.cells import Cells
+from bayou.locks.heart import Heart
+from bayou.locks.hold import Hold
+from bayou.locks.inspection import Info
+from bayou.locks.lease import Lease
+from bayou.locks.leases import Leases
+from bayou.locks.nesting import CURRENT
+from bayou.locks.patience import DEFAULT_SECONDS, Notice, Patience, silently
+
+Trouble = Callable[[BayouError], None]
+
+
+def _unheard(_: BayouError) -> None:
+    pass
+
+
+class Locks:
+    """Every hold is a context manager, for `with` and for `async with`; `timeout=0` does not wait.
+
+    `open_cells` is called in the thread where the locks are kept alive, as a store belongs into one event loop. There
+    `notice` is told whom we wait for, and `trouble` of a lock that could not be given back and now ends by itself.
+    """
+
+    def __init__(  # noqa: PLR0913 - what differs between two places, and whom to tell
+        self,
+        open_cells: Callable[[], Cells],
+        keys: Keyspace,
+        *,
+        ttl: float = DEFAULT_TTL,
+        timeout: float = DEFAULT_SECONDS,
+        notice: Notice = silently,
+        trouble: Trouble = _unheard,
+    ) -> None:
+        self.keys = keys
+        self._open_cells = open_cells
+        self._ttl = ttl
+        self._timeout = timeout
+        self._notice = notice
+        self._trouble = trouble
+        self._heart = Heart()
+        self._opened: Leases | None = None
+        self._pid = os.getpid()
+
+    def models(self, models: Iterable[Model], *, timeout: float | None = None) -> Hold:
+        """For a run: the locks of its models. Waits while a structural command is at work."""
+        wanted = list(models)
+
+        async def take() -> Sequence[Lease]:
+            return await protocol.take_models(self._leases(), self.keys, wanted, self._patience(timeout), CURRENT.get())
+
+        return Hold(self._heart, take, self._drop)
+
+    def commit(self, *, timeout: float | None = None) -> Hold:
+        """For a commit: the global lock, shortly."""
+
+        async def take() -> Sequence[Lease]:
+            lease = await protocol.take_global(self._leases(), self.keys, self._patience(timeout), CURRENT.get())
+            return [] if lease is None else [lease]
+
+        return Hold(self._heart, take, self._drop)
+
+    def structure(self, *, timeout: float | None = None, walk: bool = True) -> Hold:
+        """For gc, prune, deletion of a model, migrations: the global lock, and nobody runs.
+
+        `walk=False` where it is known that no existing client uses this store (`bayou.locks.protocol`).
+        """
+
+        async def take() -> Sequence[Lease]:
+            lease = await protocol.take_structure(
+                self._leases(), self.keys, self._patience(timeout), CURRENT.get(), walk=walk
+            )
+            return [] if lease is None else [lease]
+
+        return Hold(self._heart, take, self._drop)
+
+    def status(self, *, walk: bool = False) -> list[Info]:
+        """The model locks that are held, then the global one."""
+        return self._heart.run(self._status(walk=walk))
+
+    def release_by_force(self, lock_key: str, nonce: str | None) -> bool:
+        """End a hold, if it still is the one of this nonce; `status` tells it."""
+        return self._heart.run(self._release_by_force(lock_key, nonce))
+
+    def sweep(self) -> int:
+        """Clear away what is left of model locks that nobody holds; say of how many."""
+        return self._heart.run(self._sweep())
+
+    def close(self) -> None:
+        """End the thread. What is still held ends by itself."""
+        if self._opened is not None and self._heart.is_ours:
+            self._heart.run(self._close())
+        self._heart.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # What follows runs where the heart beats.
+
+    def _leases(self) -> Leases:
+        # A child process, which inherited neither the thread nor its loop, begins anew.
+        if self._opened is None or self._pid != os.getpid():
+            self._pid = os.getpid()
+            self._opened = Leases(self._open_cells(), ttl=self._ttl)
+        return self._opened
+
+    def _patience(self, timeout: float | None) -> Patience:
+        return Patience(self._timeout if timeout is None else timeout, self._notice)
+
+    async def _drop(self, leases: Sequence[Lease]) -> None:
+        ours = self._leases()
+        try:
+            for lease in reversed(leases):
+                is_global = lease.key == self.keys.global_lock
+                error = await (protocol.drop_global(ours, lease) if is_global else ours.drop(lease))
+                if error is not None:
+                    self._trouble(error)
+        finally:
+            for lease in leases:
+                ours.abandon(lease)
+
+    async def _status(self, *, walk: bool) -> list[Info]:
+        return await inspection.status(self._leases().cells, self.keys, walk=walk)
+
+    async def _release_by_force(self, lock_key: str, nonce: str | None) -> bool:
+        return await inspection.release_by_force(self._leases(), lock_key, nonce)
+
+    async def _sweep(self) -> int:
+        return await inspection.sweep(self._leases(), self.keys)
+
+    async def _close(self) -> None:
+        leases, self._opened = self._leases(), None
+        await leases.cells.close()
