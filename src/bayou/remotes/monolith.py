@@ -1,0 +1,86 @@
+"""The monolith: read whole, and kept part by part."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from bayou.remotes.looking import Format, Place, damaged, decode_meta
+from bayou.remotes.objects import Unchanged, read, read_if_changed
+from bayou.remotes.parts import Part, joined, regroup
+from bayou.wire import index as index_form
+from bayou.wire.index import Index
+
+_PIECES = "pieces"
+
+MARK: Final = "bayou"
+"""An extra field of the monolith of a sharded index. Existing clients carry it along (sync spec L1). It keeps a meta
+that is lost from being taken for an old format."""
+
+
+@dataclass(frozen=True, slots=True)
+class Monolith:
+    """A monolith that is in the cache, part by part."""
+
+    version: str
+    digests: Mapping[str, str]
+    extra: Mapping[str, Any]
+    last_pulled: str | None
+
+    @property
+    def is_marked(self) -> bool:
+        mark = self.extra.get(MARK)
+        return isinstance(mark, dict) and mark.get("format") == Format.SHARDED.value
+
+
+def cached(place: Place) -> Monolith | None:
+    note = place.cache.note(place.namespace, _PIECES)
+    if note is None:
+        return None
+    return Monolith(note["version"], place.cache.pieces(place.namespace), note["extra"], note["lastPulled"])
+
+
+def keep(
+    place: Place, version: str, parts: Mapping[str, Part | str], extra: Mapping[str, object], last_pulled: str | None
+) -> Monolith:
+    with place.cache.together():
+        place.cache.saw_pieces(place.namespace, parts)
+        note = {"version": version, "extra": dict(extra), "lastPulled": last_pulled}
+        place.cache.write_note(place.namespace, _PIECES, note)
+    digests = {name: part.digest if isinstance(part, Part) else part for name, part in parts.items()}
+    return Monolith(version, digests, extra, last_pulled)
+
+
+async def current(place: Place) -> Monolith | None:
+    """The monolith as it is now; None if it is missing."""
+    known = cached(place)
+    answer = await unless(place, None if known is None else known.version)
+    return known if isinstance(answer, Unchanged) else answer
+
+
+async def unless(place: Place, version: str | None) -> Monolith | Unchanged | None:
+    """The monolith, unless it is still that version."""
+    key = place.keys.monolith
+    answer = await read(place.store, key) if version is None else await read_if_changed(place.store, key, version)
+    if answer is None or isinstance(answer, Unchanged):
+        return answer
+    index = index_form.decode_monolith(answer.content, key)
+    return keep(place, answer.version, regroup(index), index.extra, index.last_pulled)
+
+
+async def is_overtaken(place: Place, monolith: Monolith) -> bool:
+    """Whether the index was migrated since its meta was read.
+
+    A monolith that says "sharded" is never the truth. If no meta says so too, it was lost (promise 12).
+    """
+    if not monolith.is_marked:
+        return False
+    blob = await read(place.store, place.keys.meta)
+    if blob is not None and decode_meta(blob.content, place.keys.meta).version == 2:
+        return True
+    raise damaged(place.keys.meta, "a partition meta of version 2, as the monolith says", "none of version 2")
+
+
+def assemble(place: Place, monolith: Monolith) -> Index:
+    """The whole of it as one value."""
+    parts = (place.cache.part(digest).index(name) for name, digest in monolith.digests.items())
+    return replace(joined(parts), last_pulled=monolith.last_pulled, extra=monolith.extra)

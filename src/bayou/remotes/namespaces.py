@@ -1,0 +1,48 @@
+"""Namespaces of a bucket: who registered which. Registering is the one thing that looks at another one's manifest."""
+
+from contextlib import suppress
+
+from bayou.domain.namespaces import SOLO, check_namespace
+from bayou.errors import Conflict, ErrorKind, UsageError
+from bayou.layout.keys import Keyspace, namespace_of_manifest
+from bayou.remotes.objects import read
+from bayou.storage.port import ABSENT, Store
+from bayou.wire import manifest as form
+from bayou.wire.manifest import Manifest
+from bayou.wire.times import to_text
+
+
+async def manifest(store: Store, namespace: str) -> Manifest | None:
+    key = _key(namespace)
+    blob = await read(store, key)
+    return None if blob is None else form.decode(blob.content, key)
+
+
+async def register(store: Store, namespace: str, repo_id: str, now: int) -> Manifest:
+    """Make the namespace this repo's, or say whose it is. Looked at before and after, as some stores overwrite."""
+    key = _key(namespace)
+    known = await manifest(store, namespace)
+    if known is None:
+        with suppress(Conflict):  # somebody was faster, perhaps this very repo on another machine
+            await store.put(key, form.encode(Manifest(namespace, repo_id, to_text(now))), when=ABSENT)
+        known = await manifest(store, namespace)
+    if known is None or known.repo_id != repo_id:
+        owner = "somebody" if known is None else f"repo {known.repo_id}"
+        raise Conflict(
+            f"the namespace {namespace!r} is already registered by {owner}",
+            kind=ErrorKind.ALREADY_EXISTS,
+            remedy="Choose another namespace, or use the repo that registered it.",
+        )
+    return known
+
+
+async def namespaces(store: Store) -> list[str]:
+    """All registered namespaces. It lists the whole bucket, as a manifest lies with the data of its namespace."""
+    found = {namespace_of_manifest(meta.key) async for page in store.list() for meta in page}
+    return sorted(namespace for namespace in found if namespace is not None)
+
+
+def _key(namespace: str) -> str:
+    if namespace == SOLO:
+        raise UsageError("a namespace needs a name", kind=ErrorKind.INVALID_NAME)
+    return Keyspace(check_namespace(namespace)).manifest

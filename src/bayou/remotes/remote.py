@@ -1,0 +1,109 @@
+"""The remote: all that sync asks of a bucket, bound to one namespace of it."""
+
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+from uuid import UUID
+
+from bayou.domain.namespaces import SOLO
+from bayou.domain.scopes import EVERYTHING, Scope
+from bayou.layout.keys import Keyspace
+from bayou.remotes import identity, looking, migration, rebuilding, tombstones
+from bayou.remotes import loading as loader
+from bayou.remotes import status as state
+from bayou.remotes.attempts import Attempt
+from bayou.remotes.cache import Cache
+from bayou.remotes.changes import Changeset, Commit, StillHeld
+from bayou.remotes.committing import commit
+from bayou.remotes.control import Records
+from bayou.remotes.looking import Head, Place
+from bayou.remotes.migration import Migrated
+from bayou.remotes.rebuilding import Rebuilt
+from bayou.remotes.snapshot import Snapshot
+from bayou.remotes.status import Status
+from bayou.remotes.tombstones import Buried
+from bayou.storage.port import Store
+
+CACHE_FILE = "_control/bayou/index.db"
+"""Below the root of the cache, out of sight of existing clients."""
+
+
+class ObjectRemote:
+    """One namespace of a bucket. Reading takes no lock and writes nothing; whoever changes the index holds the global
+    lock and hands in a check of it.
+    """
+
+    def __init__(  # noqa: PLR0913 - settings, each with a default
+        self,
+        store: Store,
+        namespace: str = SOLO,
+        *,
+        cache: Path | None = None,
+        conditional: bool = True,
+        width: int = 25,
+        now: Callable[[], int] = time.time_ns,
+    ) -> None:
+        """`cache` is the root of the cache; without it nothing outlasts the process. `conditional` is what a probe of
+        the store found.
+        """
+        file = None if cache is None else cache / CACHE_FILE
+        self.place = Place(store, Keyspace(namespace), Cache(file), width, conditional, now)
+        self.records = Records(store, self.place.keys)
+        self._identity: UUID | None = None
+
+    def close(self) -> None:
+        """Give back the cache. The store is the caller's."""
+        self.place.cache.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Reading.
+
+    async def head(self) -> Head:
+        """The state of the index: one request when it did not change. Compare tokens."""
+        return await looking.look(self.place)
+
+    async def load(self, scope: Scope = EVERYTHING, head: Head | None = None) -> Snapshot:
+        return await loader.load(self.place, scope, head or await self.head())
+
+    async def buried(self, partitions: Iterable[str | None]) -> Buried:
+        now = datetime.fromtimestamp(self.place.now() / 1e9, UTC)
+        return await tombstones.load(self.place, partitions, now=now)
+
+    async def status(self) -> Status:
+        return await state.status(self.place)
+
+    async def identity(self) -> UUID | None:
+        """The id of the store, None where it has none. If it is another than last time, what was remembered is void."""
+        return self._recognise(await identity.identity(self.place.store))
+
+    # Changing. Under the global lock, but for the identity.
+
+    async def establish(self) -> UUID:
+        found = await identity.establish(self.place.store, self.place.now())
+        self._recognise(found)
+        return found
+
+    async def commit(self, changeset: Changeset, still_held: StillHeld) -> Commit:
+        return await commit(self.place, changeset, still_held, self._identity)
+
+    async def migrate(self, still_held: StillHeld) -> Migrated:
+        return await migration.migrate(Attempt(self.place, still_held))
+
+    async def rebuild(self, still_held: StillHeld) -> Rebuilt:
+        return await rebuilding.rebuild(Attempt(self.place, still_held))
+
+    def _recognise(self, found: UUID | None) -> UUID | None:
+        known = self.place.cache.note("", "store")
+        if known is not None and known != (None if found is None else str(found)):
+            self.place.cache.forget_all()
+        if found is not None:
+            self.place.cache.write_note("", "store", str(found))
+        self._identity = found
+        return found
