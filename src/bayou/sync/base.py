@@ -1,0 +1,226 @@
+"""The base: what this machine last knew both sides to agree on, and what of it is here (design 4.2, sync spec BB1).
+
+Paths are relative to the namespace, contents are hashes. Millions of rows: they are read as a stream and written in
+small transactions, since each row is true by itself and others want to mark in between.
+"""
+
+import os
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import apsw
+
+from bayou.domain.content import ContentId
+from bayou.sync.database import Database
+from bayou.sync.facts import Row, row, rows
+from bayou.sync.marking import at_or_below, is_within
+
+_Item = TypeVar("_Item")
+
+_CHUNK = 1000
+_PAUSE = 0.001  # seconds between chunks, longer than whoever wants to mark sleeps between two tries
+
+
+_ROWS = (
+    "SELECT path, content, here, wanted FROM bound CROSS JOIN base USING(side)"
+    " WHERE namespace = ? AND path >= ? AND path < ? ORDER BY path"
+)
+_ABSENT = (
+    "SELECT path, content, here, wanted FROM bound CROSS JOIN base USING(side)"
+    " WHERE namespace = ? AND here = 0 AND path >= ? AND path < ? ORDER BY path"
+)
+
+
+class Known(NamedTuple):
+    path: str
+    content: ContentId | None
+    """None: wanted, but not known to both sides yet."""
+    is_here: bool
+    is_wanted: bool
+
+
+Write = Callable[[Callable[[apsw.Connection], None]], None]
+
+
+class BaseRows:
+    """The base of the side that the namespace is bound to. Without a side it is empty, and takes nothing."""
+
+    def __init__(
+        self,
+        database: Database,
+        write: Write,
+        number: Callable[[apsw.Connection], int],
+        cache: Path,
+        namespace: str,
+    ) -> None:
+        self._database = database
+        self._write = write
+        self._number = number
+        self._cache = cache
+        self._namespace = namespace
+        self._prefix = f"{namespace}/" if namespace else ""
+
+    def agree(self, files: Iterable[tuple[str, ContentId]], *, as_of: int) -> None:
+        """Both sides hold this now, and it is here. `as_of`: the sequence of the scan that it was found by.
+
+        What was removed here since that scan, on purpose, is to be deleted there as well: now it is known what.
+        """
+
+        def agree(connection: apsw.Connection, chunk: Sequence[tuple[str, ContentId]]) -> None:
+            side = self._number(connection)
+            removals = rows(connection, "SELECT path FROM dirty WHERE removed > ?", (as_of,))
+            for path, content in chunk:
+                inside = self._prefix + path
+                self._put(connection, side, inside, content, here=True)
+                is_removed = any(is_within(inside, folder) for (folder,) in removals)
+                if is_removed and not os.path.lexists(self._cache / inside):
+                    connection.execute("INSERT INTO intent VALUES(?, ?, ?)", (side, inside, bytes.fromhex(content)))
+
+        self._in_chunks(files, agree)
+
+    def know(self, files: Iterable[tuple[str, ContentId]]) -> None:
+        """Both sides agree on this, and the content is not here: metadata-only pulls, and what only the base learns."""
+
+        def know(connection: apsw.Connection, chunk: Sequence[tuple[str, ContentId]]) -> None:
+            side = self._number(connection)
+            for path, content in chunk:
+                self._put(connection, side, self._prefix + path, content, here=False)
+
+        self._in_chunks(files, know)
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Neither side holds this any more."""
+
+        def forget(connection: apsw.Connection, chunk: Sequence[str]) -> None:
+            side = self._number(connection)
+            keys = [(side, self._prefix + path) for path in chunk]
+            connection.executemany("DELETE FROM base WHERE side = ? AND path = ?", keys)
+            connection.executemany("DELETE FROM intent WHERE side = ? AND path = ?", keys)
+
+        self._in_chunks(paths, forget)
+
+    def want(self, paths: Iterable[str], *, wanted: bool = True) -> None:
+        """These are to be here: a pull that finds nothing new still has them to fetch (sync spec W-24)."""
+
+        def want(connection: apsw.Connection, chunk: Sequence[str]) -> None:
+            side = self._number(connection)
+            for path in chunk:
+                connection.execute(
+                    "INSERT INTO base VALUES(?1, ?2, NULL, 0, ?3) ON CONFLICT(side, path) DO UPDATE SET wanted = ?3",
+                    (side, self._prefix + path, wanted),
+                )
+            connection.execute(
+                "DELETE FROM base WHERE side = ? AND here = 0 AND content IS NULL AND NOT wanted", (side,)
+            )
+
+        self._in_chunks(paths, want)
+
+    def set_here(self, paths: Iterable[str], *, is_here: bool) -> None:
+        """The content is in the cache now, or is about to leave it: before the file is removed, so that a crash in
+        between never looks like a file that vanished, and existing clients are told in time.
+        """
+
+        def set_here(connection: apsw.Connection, chunk: Sequence[str]) -> None:
+            side = self._number(connection)
+            connection.executemany(
+                "UPDATE base SET here = ? WHERE side = ? AND path = ?",
+                [(is_here, side, self._prefix + path) for path in chunk],
+            )
+
+        self._in_chunks(paths, set_here)
+
+    def get(self, paths: Iterable[str]) -> dict[str, Known]:
+        """What is known of these paths; nothing for those that are unknown."""
+
+        def get(connection: apsw.Connection) -> dict[str, Known]:
+            found = (
+                row(
+                    connection,
+                    "SELECT path, content, here, wanted FROM bound CROSS JOIN base USING(side)"
+                    " WHERE namespace = ? AND path = ?",
+                    (self._namespace, self._prefix + path),
+                )
+                for path in paths
+            )
+            return {known.path: known for known in (self._known(each) for each in found if each)}
+
+        return self._database.read(get)
+
+    def files(self, within: str = "") -> Iterator[tuple[str, ContentId]]:
+        """Paths and contents, in the order of the paths; of all, or of a file or a folder."""
+        return ((known.path, known.content) for known in self.rows(within) if known.content is not None)
+
+    def rows(self, within: str = "") -> Generator[Known]:
+        return self._rows(_ROWS, within)
+
+    def absent(self, within: str = "") -> Generator[Known]:
+        """What is not here, whether somebody wants it or not. Costs nothing where all is here."""
+        return self._rows(_ABSENT, within)
+
+    def has_absent(self) -> bool:
+        """Whether anything that both sides know is not here (sync spec 4.9): one look, however much there is."""
+        with closing(self.absent()) as rows:
+            return any(known.content is not None for known in rows)
+
+    def knows(self, path: str) -> bool:
+        """Whether it knows a file of this path, or one in a folder of this path."""
+
+        def knows(connection: apsw.Connection) -> bool:
+            inside = self._prefix + path
+            return any(
+                row(
+                    connection,
+                    "SELECT 1 FROM bound CROSS JOIN base USING(side)"
+                    " WHERE namespace = ? AND path >= ? AND path < ? AND content IS NOT NULL LIMIT 1",
+                    (self._namespace, first, end),
+                )
+                for first, end in at_or_below(inside)
+            )
+
+        return self._database.read(knows)
+
+    def intents(self) -> dict[str, ContentId]:
+        """What was removed here on purpose since the base learned of it."""
+
+        def intents(connection: apsw.Connection) -> dict[str, ContentId]:
+            found = rows(
+                connection,
+                "SELECT path, content FROM bound CROSS JOIN intent USING(side) WHERE namespace = ?",
+                (self._namespace,),
+            )
+            return {path[len(self._prefix) :]: content.hex() for path, content in found}
+
+        return self._database.read(intents)
+
+    def _rows(self, select: str, within: str) -> Generator[Known]:
+        inside = self._prefix + within if within else self._namespace
+        with self._database.stream() as connection:
+            for first, end in at_or_below(inside):
+                for each in connection.execute(select, (self._namespace, first, end)):
+                    yield self._known(each)
+
+    def _known(self, found: Row) -> Known:
+        path, content, here, wanted = found
+        return Known(path[len(self._prefix) :], None if content is None else content.hex(), bool(here), bool(wanted))
+
+    def _put(self, connection: apsw.Connection, side: int, path: str, content: ContentId, *, here: bool) -> None:
+        connection.execute(
+            "INSERT INTO base VALUES(?1, ?2, ?3, ?4, ?4) ON CONFLICT(side, path) DO UPDATE"
+            " SET content = ?3, here = ?4, wanted = max(wanted, ?4)",
+            (side, path, bytes.fromhex(content), here),
+        )
+        connection.execute("DELETE FROM intent WHERE side = ? AND path = ?", (side, path))
+
+    def _in_chunks(self, items: Iterable[_Item], work: Callable[[apsw.Connection, Sequence[_Item]], None]) -> None:
+        remaining = iter(items)
+        chunk = tuple(islice(remaining, _CHUNK))
+        while chunk:
+            following = tuple(islice(remaining, _CHUNK))
+            self._write(lambda connection, chunk=chunk: work(connection, chunk))  # type: ignore[misc]
+            if following:
+                time.sleep(_PAUSE)
+            chunk = following
