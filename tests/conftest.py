@@ -1,5 +1,6 @@
 """What every test shares: how hard Hypothesis tries, and real servers that are started once for each worker."""
 
+import asyncio
 import inspect
 import os
 import subprocess
@@ -60,6 +61,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if needed:
             item.add_marker(pytest.mark.server)
             item.add_marker(pytest.mark.xdist_group("+".join(sorted(needed))))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run each async test in an event loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted}))
+    return True
 
 
 @pytest.fixture(scope="session")

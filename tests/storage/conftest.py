@@ -1,7 +1,5 @@
 """Stores on real servers, opened the way a user's are; and async tests."""
 
-import asyncio
-import inspect
 from collections.abc import Callable
 
 import pytest
@@ -9,17 +7,6 @@ import pytest
 from bayou.config.locations import GCS, S3, Azure, Location
 from bayou.storage import Store, open_bare
 from bayou.testing.servers import Server
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run each async test in an event loop of its own."""
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    wanted = inspect.signature(pyfuncitem.obj).parameters
-    asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in wanted}))
-    return True
-
 
 OpenBucket = Callable[[Server], Store]
 

@@ -14,8 +14,13 @@ DELETIONS_ALWAYS_ALLOWED = 100
 DELETIONS_ALLOWED_IN_TEN = 1
 
 
-def diff(base: Base, local: Local, remote: Remote, evidence: Evidence, classify: Classify) -> Plan:
-    """The plan that brings both sides to agree. Paths that agree cost a comparison of mappings, and no call."""
+def diff(  # noqa: PLR0913 - three sides, and what is known about them
+    base: Base, local: Local, remote: Remote, evidence: Evidence, classify: Classify, *, size: int = 0
+) -> Plan:
+    """The plan that brings both sides to agree. Paths that agree cost a comparison of mappings, and no call.
+
+    `size` is how many files the replica has, where the sides are only the part of it that somebody looked at.
+    """
     if base.store != remote.store:
         base, remote = Base(remote.store), Remote(remote.store, remote.files)
     sides = _Sides(base, local, remote, evidence, classify)
@@ -40,7 +45,7 @@ def diff(base: Base, local: Local, remote: Remote, evidence: Evidence, classify:
     return Plan(
         tuple(steps[key] for key in sorted(steps)),
         tuple(sorted(questions)),
-        _stop(base, remote, steps.values(), len(sides.present)),
+        _stop(base, remote, steps.values(), max(size, len(sides.present))),
     )
 
 

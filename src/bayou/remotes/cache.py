@@ -72,13 +72,18 @@ class Cache:
         )
 
     def part(self, digest: str) -> Part:
-        row = self._connection.execute("SELECT content FROM body WHERE digest = ?", (digest,)).fetchone()
-        if row is None:
+        found = self.find(digest)
+        if found is None:
             raise Unavailable(
                 "a part of the index that was read is no longer in the cache",
                 remedy="Somebody cleared the cache meanwhile: run the command again.",
             )
-        return Part(row[0], digest)
+        return found
+
+    def find(self, digest: str) -> Part | None:
+        """A part that may have been forgotten since."""
+        row = self._connection.execute("SELECT content FROM body WHERE digest = ?", (digest,)).fetchone()
+        return None if row is None else Part(row[0], digest)
 
     # Shards: what objects of their own were seen to hold.
 

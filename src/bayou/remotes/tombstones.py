@@ -22,6 +22,9 @@ KEPT = timedelta(days=180)
 MOST = 20_000
 """Tombstones in one list. When it is full the oldest go, and with them what can be said of their time."""
 
+FEW = 2
+"""Lists that are asked for by their names."""
+
 _TRIES = 8
 
 
@@ -34,7 +37,7 @@ class Buried:
 
 async def load(place: Place, partitions: Iterable[str | None], *, now: datetime) -> Buried:
     """The tombstones of these partitions; None is that of what has no partition."""
-    lists = await each(place.width, partitions, lambda partition: _read(place, partition))
+    lists = await each(place.width, await _existing(place, partitions), lambda partition: _read(place, partition))
     graves: dict[str, set[ContentId]] = {}
     since = _text(now - KEPT)
     for found, _ in lists:
@@ -43,6 +46,16 @@ async def load(place: Place, partitions: Iterable[str | None], *, now: datetime)
         if len(found) >= MOST:
             since = max(since, min(tombstone.deleted_at for tombstone in found))
     return Buried(graves, since)
+
+
+async def _existing(place: Place, partitions: Iterable[str | None]) -> list[str | None]:
+    """Those that may have a list. Most have none, so one listing says more than many questions."""
+    asked = list(partitions)
+    if len(asked) <= FEW:
+        return asked
+    folder = place.keys.tombstones(None).rpartition("/")[0]
+    there = {meta.key async for page in place.store.list(folder) for meta in page}
+    return [partition for partition in asked if place.keys.tombstones(partition) in there]
 
 
 async def publish(

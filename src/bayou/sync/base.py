@@ -4,6 +4,7 @@ Paths are relative to the namespace, contents are hashes. Millions of rows: they
 small transactions, since each row is true by itself and others want to mark in between.
 """
 
+import json
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -110,7 +111,8 @@ class BaseRows:
             side = self._number(connection)
             for path in chunk:
                 connection.execute(
-                    "INSERT INTO base VALUES(?1, ?2, NULL, 0, ?3) ON CONFLICT(side, path) DO UPDATE SET wanted = ?3",
+                    "INSERT INTO base VALUES(?1, ?2, NULL, 0, ?3, NULL)"
+                    " ON CONFLICT(side, path) DO UPDATE SET wanted = ?3",
                     (side, self._prefix + path, wanted),
                 )
             connection.execute(
@@ -135,20 +137,42 @@ class BaseRows:
 
     def get(self, paths: Iterable[str]) -> dict[str, Known]:
         """What is known of these paths; nothing for those that are unknown."""
+        select = (
+            "SELECT base.path, content, here, wanted FROM bound CROSS JOIN json_each(?) AS asked CROSS JOIN base"
+            " ON base.side = bound.side AND base.path = asked.value WHERE namespace = ?"
+        )
+        asked = json.dumps([self._prefix + path for path in paths])
+        found = self._database.read(lambda connection: rows(connection, select, (asked, self._namespace)))
+        return {known.path: known for known in map(self._known, found)}
 
-        def get(connection: apsw.Connection) -> dict[str, Known]:
-            found = (
-                row(
-                    connection,
-                    "SELECT path, content, here, wanted FROM bound CROSS JOIN base USING(side)"
-                    " WHERE namespace = ? AND path = ?",
-                    (self._namespace, self._prefix + path),
-                )
-                for path in paths
+    def saw(self, versions: Iterable[tuple[str, str]]) -> None:
+        """The store calls what the base holds at these paths so: what replaces it can be put on that condition."""
+
+        def saw(connection: apsw.Connection, chunk: Sequence[tuple[str, str]]) -> None:
+            side = self._number(connection)
+            connection.executemany(
+                "UPDATE base SET version = ? WHERE side = ? AND path = ?",
+                [(version, side, self._prefix + path) for path, version in chunk],
             )
-            return {known.path: known for known in (self._known(each) for each in found if each)}
 
-        return self._database.read(get)
+        self._in_chunks(versions, saw)
+
+    def versions(self, paths: Iterable[str]) -> dict[str, tuple[ContentId, str]]:
+        """What the base holds at these paths, and what the store calls that; nothing where nobody knows."""
+        select = (
+            "SELECT base.path, content, version FROM bound CROSS JOIN json_each(?) AS asked CROSS JOIN base"
+            " ON base.side = bound.side AND base.path = asked.value"
+            " WHERE namespace = ? AND content IS NOT NULL AND version IS NOT NULL"
+        )
+        asked = json.dumps([self._prefix + path for path in paths])
+        found = self._database.read(lambda connection: rows(connection, select, (asked, self._namespace)))
+        return {path[len(self._prefix) :]: (content.hex(), version) for path, content, version in found}
+
+    def count(self) -> int:
+        """How many files both sides hold."""
+        select = "SELECT count(*) FROM bound CROSS JOIN base USING(side) WHERE namespace = ? AND content IS NOT NULL"
+        ((found,),) = self._database.read(lambda connection: rows(connection, select, (self._namespace,)))
+        return int(found)
 
     def files(self, within: str = "") -> Iterator[tuple[str, ContentId]]:
         """Paths and contents, in the order of the paths; of all, or of a file or a folder."""
@@ -209,8 +233,8 @@ class BaseRows:
 
     def _put(self, connection: apsw.Connection, side: int, path: str, content: ContentId, *, here: bool) -> None:
         connection.execute(
-            "INSERT INTO base VALUES(?1, ?2, ?3, ?4, ?4) ON CONFLICT(side, path) DO UPDATE"
-            " SET content = ?3, here = ?4, wanted = max(wanted, ?4)",
+            "INSERT INTO base VALUES(?1, ?2, ?3, ?4, ?4, NULL) ON CONFLICT(side, path) DO UPDATE"
+            " SET version = CASE WHEN content = ?3 THEN version END, content = ?3, here = ?4, wanted = max(wanted, ?4)",
             (side, path, bytes.fromhex(content), here),
         )
         connection.execute("DELETE FROM intent WHERE side = ? AND path = ?", (side, path))

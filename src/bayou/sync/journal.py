@@ -202,6 +202,28 @@ class Journal:
         side, as_of = self._side()
         return Base(str(side), dict(self.base.files(within)), as_of)
 
+    @property
+    def side(self) -> Side | None:
+        """What the base is about, as far as anybody has said."""
+        select = "SELECT store, prefix FROM bound JOIN side ON id = side WHERE bound.namespace = ?"
+        found = self._database.read(lambda connection: row(connection, select, (self.namespace,)))
+        return Side(found[0], found[1], self.namespace) if found else None
+
+    def begin_base(self, as_of: str) -> None:
+        """A base that is still empty knows all tombstones there are for what is in it."""
+        self._database.write(
+            lambda connection: connection.execute(
+                "UPDATE side SET as_of = ? WHERE as_of = '' AND id = (SELECT side FROM bound WHERE namespace = ?)"
+                " AND NOT EXISTS (SELECT 1 FROM base WHERE base.side = side.id AND content IS NOT NULL)",
+                (as_of, self.namespace),
+            ).fetchall()
+        )
+
+    @property
+    def as_of(self) -> str:
+        """Since when the base knows all tombstones (`bayou.domain.sides.Base`)."""
+        return self._side()[1]
+
     def read_completely(self, as_of: str, verified: Verified) -> None:
         """A sync of everything read the remote at this time by the store's clock, and recorded all of it."""
 
@@ -325,6 +347,12 @@ class Journal:
             " WHERE store = ? AND prefix = ? AND namespace = ?",
             where,
         )
+        if before is not None and before[1:] == ("", side.prefix):
+            # The same store, which had no id when it was last asked for one.
+            connection.execute("DELETE FROM side WHERE store = ? AND prefix = ? AND namespace = ?", where)
+            connection.execute("UPDATE side SET store = ? WHERE id = ?", (side.store, before[0]))
+            connection.execute("UPDATE bound SET side = ? WHERE namespace = ?", (before[0], self.namespace))
+            return
         # Nothing is known to have been shipped there.
         marking.touch(connection, EVERYTHING, since=self._machine.time_ns())
         if before is not None and before[2] == side.prefix:

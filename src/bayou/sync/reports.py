@@ -1,5 +1,6 @@
 """What the journal remembers for people and for the next run: outcomes, conflicts, and notes about the other side."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import apsw
@@ -78,6 +79,30 @@ class Reports:
             (self._namespace, name),
         )
         return bytes(found[0][0]) if found else None
+
+    def notes(self, prefix: str) -> dict[str, bytes]:
+        """All notes whose names begin with this, by the rest of their names."""
+        found = self._all(
+            "SELECT name, value FROM bound CROSS JOIN note USING(side) WHERE namespace = ? AND name >= ? AND name < ?",
+            (self._namespace, prefix, f"{prefix}\U0010ffff"),
+        )
+        return {name[len(prefix) :]: bytes(value) for name, value in found}
+
+    def set_notes(self, prefix: str, notes: Mapping[str, bytes | None]) -> None:
+        """Several at once, in one transaction; None forgets one."""
+
+        def set_notes(connection: apsw.Connection) -> None:
+            connection.executemany(
+                "INSERT OR REPLACE INTO note SELECT side, ?, ? FROM bound WHERE namespace = ?",
+                [(prefix + name, value, self._namespace) for name, value in notes.items() if value is not None],
+            )
+            connection.executemany(
+                "DELETE FROM note WHERE name = ? AND side = (SELECT side FROM bound WHERE namespace = ?)",
+                [(prefix + name, self._namespace) for name, value in notes.items() if value is None],
+            )
+
+        if notes:
+            self._database.write(set_notes)
 
     def _ours(self, rows: list[Any]) -> list[Any]:
         cut = len(self._prefix)

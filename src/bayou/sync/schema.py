@@ -25,9 +25,10 @@ CREATE INDEX open_path ON open(path);
 CREATE TABLE side(id INTEGER PRIMARY KEY, store TEXT NOT NULL, prefix TEXT NOT NULL, namespace TEXT NOT NULL,
   as_of TEXT NOT NULL, UNIQUE(store, prefix, namespace));
 CREATE TABLE bound(namespace TEXT PRIMARY KEY, side INTEGER NOT NULL) WITHOUT ROWID;
--- Without content: wanted here, but not known to both sides yet.
+-- Without content: wanted here, but not known to both sides yet. `version` is what the store called this content when
+-- it was last seen there, if anybody did.
 CREATE TABLE base(side INTEGER NOT NULL, path TEXT NOT NULL, content BLOB, here INTEGER NOT NULL,
-  wanted INTEGER NOT NULL, PRIMARY KEY(side, path)) WITHOUT ROWID;
+  wanted INTEGER NOT NULL, version TEXT, PRIMARY KEY(side, path)) WITHOUT ROWID;
 CREATE INDEX base_absent ON base(side, path) WHERE here = 0;
 CREATE TABLE intent(side INTEGER NOT NULL, path TEXT NOT NULL, content BLOB NOT NULL,
   PRIMARY KEY(side, path)) WITHOUT ROWID;

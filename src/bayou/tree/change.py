@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from bayou.storage.oserrors import translated
 from bayou.tree.exchange import put_in_place
-from bayou.tree.writing import Writing, Written, sync_folder, write_all
+from bayou.tree.writing import Writing, Written, sync_file, sync_folder, write_all
 
 if TYPE_CHECKING:
     from bayou.tree.tree import Tree
@@ -76,6 +76,15 @@ class Change:
         target = self._place(path)
         with translated(path), self._temporary(target, content) as temporary:
             self._below(target, lambda: put_in_place(temporary, target))
+
+    def adopt(self, path: str, file: str) -> None:
+        """Make a file that is complete, and on the same disk, be the one at this path."""
+        target = self._place(path)
+        with translated(path):
+            if self._tree.durable:
+                sync_file(file)
+            self._below(target, lambda: os.replace(file, target))
+            self._sync(target)
 
     def create(self, path: str, content: bytes) -> bool:
         """Make a file of which there can be but one maker, or say that it is there already."""

@@ -69,6 +69,15 @@ def sync_folder(folder: str) -> None:
         os.close(fd)
 
 
+def sync_file(place: str) -> None:
+    """See to it that what is in a file outlasts a power failure."""
+    fd = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
 def _hashed(target: str, *, durable: bool) -> Written:
     with open(target, "rb") as file:
         digest = hashlib.file_digest(file, "sha256")

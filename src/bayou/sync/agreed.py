@@ -1,0 +1,48 @@
+"""What was agreed on of the index: digests of parts that the base holds all of, and the head that has only such.
+
+A part that still says what it said then holds nothing new, so nobody has to compare it; of one that changed, only what
+changed in it. It is only ever a shortcut: a part that is forgotten here is compared with all of the base.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from bayou.remotes import Snapshot
+from bayou.sync.reports import Reports
+
+_HEAD = "head"
+_PART = "part/"
+
+
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    reports: Reports
+
+    def head(self) -> str | None:
+        """The token of a head of which every part was agreed on. Most syncs find it again, and need no more."""
+        found = self.reports.note(_HEAD)
+        return None if found is None else found.decode()
+
+    def parts(self) -> dict[str, str]:
+        return {name: digest.hex() for name, digest in self.reports.notes(_PART).items()}
+
+    def record(self, parts: Mapping[str, str | None], *, head: str | None) -> None:
+        """Remember the digests of parts, None for those that are open again; and the head, None while anything is."""
+        # The head goes first and comes last: it must not speak for parts that are not recorded.
+        self.reports.set_notes("", {_HEAD: None})
+        self.reports.set_notes(_PART, {n: None if d is None else bytes.fromhex(d) for n, d in parts.items()})
+        if head is not None:
+            self.reports.set_note(_HEAD, head.encode())
+
+
+def changed_paths(snapshot: Snapshot, agreed: Mapping[str, str], parts: Iterable[str]) -> set[str] | None:
+    """On which paths these parts say something else than what was agreed on; None where that is not known any more."""
+    changed: set[str] = set()
+    for name in parts:
+        part = snapshot.cache.find(agreed[name]) if name in agreed else None
+        if part is None:
+            return None
+        before = {path: entry.sha256 for path, entry in part.index(name).entries.items()}
+        after = {path: entry.sha256 for path, entry in snapshot.entries(name).items()}
+        changed |= {path for path in before.keys() | after.keys() if before.get(path, "") != after.get(path, "")}
+    return changed

@@ -1,0 +1,198 @@
+"""Versions that two machines gave one number: what each says about itself, and what becomes of ours.
+
+The remote keeps the number; ours moves to one that nobody knows, with its metadata and every record that names it. All
+of it is an edit of this cache: the next plan finds only things to push and to pull.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+
+from bayou.domain.content import ContentId
+from bayou.domain.merges.references import renumbered_metadata, renumbered_record
+from bayou.domain.merges.resolution import Renumber, TakeLocal, TakeRemote
+from bayou.domain.merges.versions import Contest, Growth, Version, Versions, merge_versions
+from bayou.domain.plan import Reason, Step
+from bayou.errors import Corrupt, NotFound
+from bayou.layout.artifacts import LATEST, Part, version_of
+from bayou.remotes.objects import read
+from bayou.storage.port import CHUNK
+from bayou.sync.asides import give_up
+from bayou.sync.ends import Ends
+from bayou.sync.planning import Planned
+from bayou.sync.report import Renumbered, Report
+from bayou.sync.views import listed_within
+from bayou.wire import metadata, yamlmapping
+
+_NOUN = "the metadata of a version"
+_RECORD = "a record"
+
+
+async def settle(ends: Ends, planned: Planned, marker: str, steps: Iterable[Step], report: Report) -> None:
+    """Settle all contested versions of one name."""
+    family = marker.removesuffix(f"/{LATEST}")
+    contests = {_number(step.unit.key): step for step in steps}
+    listed = listed_within(ends, planned, family)
+    local = _local_ids(ends, family)
+    contested = {number: await _contest(ends, step) for number, step in contests.items()}
+    resolutions = merge_versions(
+        Versions(
+            contested,
+            local,
+            await _remote_ids(ends, family, listed, local),
+            frozenset(_numbers(family, (path for path, _ in ends.journal.base.files(family)))),
+            frozenset(_numbers(family, [*planned.buried.graves, *planned.objects])),
+        )
+    )
+    # Highest first: a number is free before another version moves to it.
+    for number in sorted(resolutions, reverse=True):
+        match resolutions[number]:
+            case Renumber() as renumber:
+                _renumber(ends, family, number, renumber, report)
+            case TakeRemote(keep_aside):
+                give_up(ends, contests[number], report, keep_aside=keep_aside)
+            case TakeLocal():
+                remote = {path: content for path, content in contests[number].remote.items() if content is not None}
+                ends.journal.base.agree(remote.items(), as_of=planned.scan.sequence)
+
+
+async def _contest(ends: Ends, step: Step) -> Contest:
+    ours = _version(ends, step.unit.key, step.local)
+    path = f"{step.unit.key}/{Part.METADATA}"
+    if step.reason is Reason.OCCUPIED:
+        return Contest(ours, None, written_here=True)
+    blob = await read(ends.store, ends.key(path))
+    if blob is None:
+        return Contest(ours, None, written_here=True)
+    try:
+        artifact = metadata.decode(blob.content, path)
+        theirs = Version(artifact.id, step.remote.get(f"{step.unit.key}/{Part.RAW}") or "", artifact.streaming)
+    except Corrupt:
+        return Contest(ours, None, written_here=True)
+    growth = Growth.FORKED
+    if ours.id == theirs.id and (ours.streaming or theirs.streaming):
+        growth = await _growth(ends, f"{step.unit.key}/{Part.RAW}")
+    return Contest(ours, theirs, written_here=step.local != step.base, growth=growth)
+
+
+async def _growth(ends: Ends, raw: str) -> Growth:
+    """Compare two states of a stream piece by piece: a prefix is the past."""
+    try:
+        fetched = await ends.store.get(ends.key(raw))
+    except NotFound:
+        return Growth.OURS_GOES_ON
+    with ends.tree.open(raw) as file:
+        if file is None:
+            return Growth.THEIRS_GOES_ON
+        async for chunk in fetched.chunks():
+            ours = file.read(len(chunk))
+            if ours != chunk:
+                return Growth.THEIRS_GOES_ON if not file.read(1) and chunk.startswith(ours) else Growth.FORKED
+        return Growth.OURS_GOES_ON if file.read(1) else Growth.THEIRS_GOES_ON
+
+
+def _renumber(ends: Ends, family: str, number: int, renumber: Renumber, report: Report) -> None:
+    old, new = f"{family}/{number}", f"{family}/{renumber.to}"
+    tree = ends.tree
+    with ExitStack() as held:
+        held.enter_context(tree.lock(family))
+        content = tree.read(f"{old}/{Part.METADATA}")
+        if content is None:
+            return  # somebody removed it meanwhile
+        says = yamlmapping.decode(content, old, _NOUN)
+        change = held.enter_context(tree.change(new, f"{family}/{LATEST}"))
+        change.claim(new)
+        with tree.open(f"{old}/{Part.RAW}") as raw:
+            change.write(f"{new}/{Part.RAW}", iter(lambda: raw.read(CHUNK), b"") if raw else ())
+        body = yamlmapping.encode(renumbered_metadata(says, renumber), _NOUN)
+        change.replace(f"{new}/{Part.METADATA}", body)
+        marker = tree.read(f"{family}/{LATEST}")
+        if marker is not None and marker.strip() == str(number).encode():
+            change.point(f"{family}/{LATEST}", str(renumber.to).encode())
+        removal = held.enter_context(tree.removal(old))
+        removal.remove_folder(old)
+    report.renumbered.append(Renumbered(old, new))
+    ends.journal.changes.record([f"{old}/{Part.METADATA}", f"{new}/{Part.METADATA}"])
+    data_id = says.get("id")
+    if renumber.new_id is None and isinstance(data_id, str):
+        _rewrite_records(ends, {data_id: renumber.to})
+
+
+def _rewrite_records(ends: Ends, numbers: Mapping[str, int]) -> None:
+    """Let the records that name a version by its number name the new one."""
+    needles = [data_id.encode() for data_id in numbers]
+    for folder in ("outputs", "workflow-runs"):
+        for parent, _, names in os.walk(ends.file(folder)):
+            for name in names:
+                path = f"{parent}/{name}"[len(ends.journal.place.root) + 1 :]
+                content = ends.tree.read(path) if name.endswith(".yaml") else None
+                if content is not None and any(needle in content for needle in needles):
+                    _rewrite_record(ends, path, numbers)
+
+
+def _rewrite_record(ends: Ends, path: str, numbers: Mapping[str, int]) -> None:
+    with ends.tree.lock(path):
+        content = ends.tree.read(path)
+        if content is None:
+            return
+        try:
+            record = renumbered_record(yamlmapping.decode(content, path, _RECORD, most=yamlmapping.MANY), numbers)
+        except Corrupt:
+            return
+        if record is not None:
+            with ends.tree.change(path) as change:
+                change.replace(path, yamlmapping.encode(record, _RECORD))
+            ends.journal.changes.record([path])
+
+
+def _version(ends: Ends, folder: str, contents: Mapping[str, ContentId]) -> Version:
+    """Ours. Where its metadata cannot be read it is nobody's, and keeps its bytes under another number."""
+    path = f"{folder}/{Part.METADATA}"
+    try:
+        artifact = metadata.decode(ends.tree.read(path) or b"", path)
+    except Corrupt:
+        return Version(contents.get(path, ""), contents.get(f"{folder}/{Part.RAW}", ""))
+    return Version(artifact.id, contents.get(f"{folder}/{Part.RAW}", ""), artifact.streaming)
+
+
+def _local_ids(ends: Ends, family: str) -> dict[int, str]:
+    found = {}
+    for number in filter(None, map(version_of, ends.tree.names(family))):
+        content = ends.tree.read(f"{family}/{number}/{Part.METADATA}")
+        if content is not None:
+            found[number] = _id(content, f"{family}/{number}")
+    return found
+
+
+async def _remote_ids(
+    ends: Ends, family: str, listed: Mapping[str, ContentId | None], local: Mapping[int, str]
+) -> dict[int, str]:
+    """The ids of the versions that are listed; those that we hold as they are listed are known."""
+    found = {}
+    base = dict(ends.journal.base.files(family))
+    for number in _numbers(family, listed):
+        path = f"{family}/{number}/{Part.METADATA}"
+        if number in local and listed.get(path) == base.get(path):
+            found[number] = local[number]
+        elif path in listed:
+            blob = await read(ends.store, ends.key(path))
+            if blob is not None:
+                found[number] = _id(blob.content, path)
+    return found
+
+
+def _id(content: bytes, where: str) -> str:
+    try:
+        return metadata.decode(content, where).id
+    except Corrupt:
+        return f"unreadable:{where}"
+
+
+def _numbers(family: str, paths: Iterable[str]) -> set[int]:
+    cut = len(family) + 1
+    folders = {path[cut:].partition("/")[0] for path in paths if path.startswith(f"{family}/")}
+    return {number for folder in folders if (number := version_of(folder)) is not None}
+
+
+def _number(folder: str) -> int:
+    return version_of(folder.rpartition("/")[2]) or 0

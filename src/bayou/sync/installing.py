@@ -1,0 +1,149 @@
+"""Installing: what sync writes into the cache and removes from it, unless somebody changed it meanwhile.
+
+A file is in place by a rename, after its hash was found to be right. A version's metadata comes last and goes first, so
+that nobody here sees half of one.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bayou.domain.content import ContentId, Snapshot
+from bayou.layout.artifacts import LatestMarker, Part, VersionFile, name_folder
+from bayou.layout.meanings import meaning
+from bayou.sync import disk
+from bayou.sync.base import Known
+from bayou.sync.ends import Ends
+from bayou.sync.objects import Arrived
+from bayou.sync.stats import Stamp
+from bayou.tree import Change
+
+_MARGIN = 0.001  # seconds
+_MOST = 500
+"""Installed files that are recorded together."""
+
+
+@dataclass(slots=True)
+class Installer:
+    """Everything that one sync installs. `finish` makes the journal say so."""
+
+    ends: Ends
+    change: Change
+    sequence: int
+    """Of the scan that the plan was made of: what is removed here later is removed on purpose."""
+    _installed: list[tuple[str, Stamp, Arrived]] = field(default_factory=list)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def install(self, files: Mapping[str, Arrived], expected: "Expected", gone: Iterable[str] = ()) -> bool:
+        """Put these in place and remove those of the same unit; False where that would undo what somebody did here."""
+        placed = await asyncio.to_thread(self._install, files, expected, sorted(gone))
+        if placed is None:
+            return False
+        self._installed += placed
+        if len(self._installed) >= _MOST:
+            await self.finish()
+        return True
+
+    async def remove(self, paths: Sequence[str], expected: "Expected") -> bool:
+        if await asyncio.to_thread(self._install, {}, expected, paths) is None:
+            return False
+        self.ends.journal.removed(paths)
+        return True
+
+    async def finish(self) -> None:
+        """Record what was installed, as soon as a later change of it could be told by its time."""
+        async with self._turn:
+            placed, self._installed = self._installed, []
+            if not placed:
+                return
+            control = self.ends.journal.place.control
+            settled = max(stamp.ctime_ns + stamp.tick_ns() for _, stamp, _ in placed)
+            await asyncio.sleep(max(0, settled - disk.time_ns(control)) / 1e9 + _MARGIN)
+            root = self.ends.journal.place.root
+            same = [each for each in placed if _stamp_of(f"{root}/{each[0]}") == each[1]]
+            journal = self.ends.journal
+            journal.installed([(path, stamp, arrived.content) for path, stamp, arrived in same], as_of=self.sequence)
+            journal.base.saw((path, arrived.version) for path, _, arrived in same if arrived.version)
+
+    def _install(
+        self, files: Mapping[str, Arrived], expected: "Expected", gone: Sequence[str]
+    ) -> list[tuple[str, Stamp, Arrived]] | None:
+        paths = [*files, *gone]
+        with self.ends.tree.lock(lock_name(paths[0])):
+            if not all(expected.holds(self.ends, path) for path in paths):
+                return None
+            for path in sorted(gone, key=_metadata_first):
+                self.change.remove(path)
+            for path in sorted(files, key=_metadata_first, reverse=True):
+                body = files[path].body
+                if isinstance(body, Path):
+                    self.change.adopt(path, str(body))
+                else:
+                    self.change.replace(path, body)
+            for folder in {path.rpartition("/")[0] for path in gone}:
+                self.change.prune(folder)
+            root = self.ends.journal.place.root
+            return [
+                (path, stamp, arrived)
+                for path, arrived in files.items()
+                if (stamp := _stamp_of(f"{root}/{path}")) is not None
+            ]
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a plan found here. Whatever is otherwise by now was changed by somebody, and is looked at again."""
+
+    local: Snapshot
+    known: Mapping[str, Known]
+    found: Snapshot
+    """What the scan saw."""
+    missing: frozenset[str]
+
+    def holds(self, ends: Ends, path: str) -> bool:
+        place = f"{ends.journal.place.root}/{path}"
+        seen = disk.look(place)
+        if seen is None:
+            row = self.known.get(path)
+            was_here = path in self.found or (row is not None and row.is_here)
+            return path in self.missing or not was_here
+        if seen.form is not disk.Form.FILE:
+            return False
+        content = ends.journal.stats.known([(path, seen.stamp)]).get(path)
+        if content is None:
+            read = disk.read(place, _never)
+            content = None if read is None else read.content
+        return content is not None and content == self.local.get(path)
+
+
+def lock_name(path: str) -> str:
+    """What whoever writes this file locks."""
+    match meaning(path):
+        case VersionFile(model, name) | LatestMarker(model, name):
+            return name_folder(model, name)
+        case _:
+            return path
+
+
+def known_here(ends: Ends, paths: Iterable[str]) -> dict[str, Known]:
+    return ends.journal.base.get(paths)
+
+
+def content_here(ends: Ends, path: str) -> ContentId | None:
+    """What is in a file at this moment."""
+    read = disk.read(f"{ends.journal.place.root}/{path}", _never)
+    return None if read is None else read.content
+
+
+def _metadata_first(path: str) -> tuple[bool, str]:
+    return (not path.endswith(f"/{Part.METADATA}"), path)
+
+
+def _stamp_of(place: str) -> Stamp | None:
+    seen = disk.look(place)
+    return None if seen is None else seen.stamp
+
+
+def _never() -> None:
+    pass

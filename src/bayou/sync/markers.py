@@ -1,0 +1,112 @@
+"""The `latest` markers of a plan: where each points once the versions of its name are settled."""
+
+import hashlib
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
+
+from bayou.domain.content import ContentId
+from bayou.domain.merges.markers import merge_latest
+from bayou.domain.plan import Action, Step
+from bayou.domain.units import Kind
+from bayou.layout.artifacts import LATEST, Part, version_of
+from bayou.remotes.objects import read
+from bayou.sync.ends import Ends
+from bayou.sync.planning import Planned
+from bayou.sync.views import listed_within
+
+_MOST_BYTES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """One marker: what it says on each side, and what it is to say on both. None: it is to be gone."""
+
+    step: Step
+    content: bytes | None
+
+    @property
+    def path(self) -> str:
+        return self.step.unit.key
+
+    @property
+    def sha256(self) -> ContentId | None:
+        return None if self.content is None else hashlib.sha256(self.content).hexdigest()
+
+    @property
+    def local(self) -> ContentId | None:
+        return self.step.local.get(self.path)
+
+    @property
+    def remote(self) -> ContentId | None:
+        return self.step.remote.get(self.path)
+
+    @property
+    def is_news_there(self) -> bool:
+        return self.sha256 != self.remote
+
+    @property
+    def is_news_here(self) -> bool:
+        return self.sha256 != self.local
+
+
+async def settle(ends: Ends, planned: Planned, step: Step, coming: Iterable[str], going: Iterable[str]) -> Marker:
+    """Decide where a marker points. `coming` and `going` are version folders that the same commit lists and unlists."""
+    path = step.unit.key
+    family = path.removesuffix(f"/{LATEST}")
+    versions = {
+        number
+        for listed in listed_within(ends, planned, family)
+        if listed.endswith(f"/{Part.METADATA}") and (number := version_of(listed.split("/")[-2])) is not None
+    }
+    versions = (versions | _numbers(family, coming)) - _numbers(family, going)
+    says = {content: body async for content, body in _bodies(ends, step, versions)}
+    base, local, remote = (_number(says.get(side.get(path) or "")) for side in (step.base, step.local, step.remote))
+    to = merge_latest(base, local, remote, versions=versions, renumbered={}).to
+    return Marker(step, None if to is None else _body(step, to, says))
+
+
+def markers_of(planned: Planned) -> list[Step]:
+    return [s for s in planned.plan.steps if s.action is Action.MERGE and s.unit.kind is Kind.LATEST]
+
+
+async def _bodies(ends: Ends, step: Step, versions: set[int]) -> AsyncIterator[tuple[ContentId, bytes]]:
+    """What each side's marker says, by its hash. Most are the plain number of a version that is known here."""
+    path = step.unit.key
+    wanted = {content for side in (step.base, step.local, step.remote) if (content := side.get(path))}
+    own = ends.tree.read(path)
+    highest = max(versions, default=0)
+    candidates = [own[:_MOST_BYTES]] if own is not None else []
+    candidates += [str(number).encode() for number in sorted({*versions, *range(max(1, highest - 8), highest + 9)})]
+    for body in candidates:
+        content = hashlib.sha256(body).hexdigest()
+        if content in wanted:
+            wanted.discard(content)
+            yield content, body
+    if wanted & {step.remote.get(path)}:
+        blob = await read(ends.store, ends.key(path))
+        if blob is not None:
+            yield hashlib.sha256(blob.content).hexdigest(), blob.content[:_MOST_BYTES]
+
+
+def _body(step: Step, to: int, says: Mapping[ContentId, bytes]) -> bytes:
+    """The bytes of a side that points there already, so that nothing is written twice; else the plain number."""
+    for side in (step.remote, step.local):
+        content = side.get(step.unit.key)
+        if content is not None and _number(says.get(content)) == to:
+            return says[content]
+    return str(to).encode()
+
+
+def _number(body: bytes | None) -> int | None:
+    if body is None:
+        return None
+    digits = body.strip()
+    return int(digits) if digits.isdigit() and len(digits) < 16 and int(digits) else None
+
+
+def _numbers(family: str, folders: Iterable[str]) -> set[int]:
+    return {
+        number
+        for folder in folders
+        if folder.rpartition("/")[0] == family and (number := version_of(folder.rpartition("/")[2])) is not None
+    }

@@ -1,0 +1,243 @@
+"""Sync: bring a cache and a namespace of a bucket to agree. Read `_passes` from top to bottom: that is all of it.
+
+Scan what was marked here, look what changed there, plan; upload and fetch; commit; let the base say what both sides
+hold now, and end the marks of what was shipped. Where somebody interfered, plan again.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from bayou.domain.content import ContentId
+from bayou.domain.plan import Action, Plan, Stop
+from bayou.domain.scopes import EVERYTHING, Scope
+from bayou.errors import ErrorKind, Unavailable
+from bayou.remotes import Contest, Format
+from bayou.sync import merging, planning, pulling, pushing
+from bayou.sync.agreed import Agreed
+from bayou.sync.agreeing import agree, agree_after, is_done, settle_markers
+from bayou.sync.ends import Ends
+from bayou.sync.journal import Side
+from bayou.sync.planning import Planned, There, store_time
+from bayou.sync.report import Report
+from bayou.sync.reports import Outcome
+from bayou.sync.scan import Scan
+from bayou.wire.times import to_text
+
+PASSES = 6
+"""So often it plans again where others interfere. What is left then is left to the next sync."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a sync is to do."""
+
+    pushes: bool = True
+    pulls: bool = True
+    scope: Scope = EVERYTHING
+    lazy: bool = False
+    """Leave the content of artifacts there until somebody asks for it."""
+    everything: bool = False
+    """Look at all files here, marked or not."""
+    accept_deletions: bool = False
+    seconds: float | None = None
+
+    @property
+    def name(self) -> str:
+        if self.pushes and self.pulls:
+            return "sync"
+        return "push" if self.pushes else "pull"
+
+
+@dataclass(slots=True)
+class Sync:
+    """Bound to the two ends. Each call is one sync, and may be cancelled: what was done is done."""
+
+    ends: Ends
+    agreed: Agreed = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.agreed = Agreed(self.ends.journal.reports)
+
+    async def run(self, job: Job, report: Report | None = None) -> Report:
+        report = report if report is not None else Report()
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(job.seconds):
+                await self._passes(job, report, _deadline(job.seconds))
+        except TimeoutError:
+            error = _late(job)
+            self._remember(job, report, began, error=str(error))
+            raise error from None
+        except BaseException as error:
+            self._remember(job, report, began, error=str(error) or type(error).__name__)
+            raise
+        self._remember(job, report, began)
+        return report
+
+    async def plan(self, job: Job) -> Plan:
+        """What `run` would do now. Nothing is changed."""
+        await self._attach(pushes=False)
+        scan = self.ends.journal.scan(everything=job.everything, scope=job.scope)
+        there = await planning.look(self.ends, self.agreed, job.scope)
+        return (await planning.plan(self.ends, scan, there, job.scope, {})).plan
+
+    async def prepare(self, scope: Scope = EVERYTHING, report: Report | None = None) -> pushing.Prepared:
+        """The first phase of a push: everything is uploaded, nothing is listed."""
+        await self._attach(pushes=True)
+        scan = self.ends.journal.scan(scope=scope)
+        there = await planning.look(self.ends, self.agreed, scope)
+        planned = await planning.plan(self.ends, scan, there, scope, {})
+        report = report if report is not None else Report()
+        if planned.plan.is_stopped():
+            report.stop = planned.plan.stop
+            planned = replace(planned, plan=Plan())
+        return await pushing.prepare(self.ends, planned, report)
+
+    async def commit(self, prepared: pushing.Prepared, report: Report | None = None) -> Report:
+        """The second phase: under the global lock the index lists what was prepared; what is contested stays dirty."""
+        report = report if report is not None else Report()
+        done = await pushing.commit(self.ends, prepared, report)
+        if done is not None:
+            agree_after(self.agreed, prepared.planned, done)
+            report.failed.update(_contested(done.contested))
+        self._acknowledge(prepared.planned)
+        return report
+
+    async def _passes(self, job: Job, report: Report, check: Callable[[], None]) -> None:
+        ends = self.ends
+        await self._attach(pushes=job.pushes)
+        objects: dict[str, ContentId | None] = {}
+        interfered = False
+        for number in range(PASSES):
+            scan = ends.journal.scan(everything=job.everything and number == 0, scope=job.scope, check=check)
+            _mention(report, scan)
+            there = await self._look(job, scan, afresh=interfered)
+            planned = await planning.plan(ends, scan, there, job.scope, objects)
+            if await self._is_another_store(job, planned):
+                interfered = True
+                continue
+            if planned.plan.is_stopped(accept_deletions=job.accept_deletions):
+                _stop(report, planned.plan)
+                return
+            if await merging.merge(ends, planned, report):
+                interfered, objects = True, {}
+                continue
+            interfered, objects = await self._execute(job, planned, report)
+            if not interfered or number == PASSES - 1:
+                self._acknowledge(planned)
+                return
+
+    async def _execute(self, job: Job, planned: Planned, report: Report) -> tuple[bool, dict[str, ContentId | None]]:
+        """Both halves of a plan; whether somebody interfered, and what lay in the bucket otherwise than planned."""
+        ends = self.ends
+        prepared = await pushing.prepare(ends, planned, report) if job.pushes else None
+        found = dict(prepared.objects) if prepared is not None else {}
+        if job.pulls:
+            found |= await pulling.pull(ends, planned, report, lazy=job.lazy)
+            await settle_markers(ends, planned, report)
+        agree(ends, self.agreed, planned, pulled=job.pulls)
+        contested = False
+        done = await pushing.commit(ends, prepared, report) if prepared is not None else None
+        if done is not None:
+            agree_after(self.agreed, planned, done)
+            contested = bool(done.contested)
+        news = found.keys() - planned.objects.keys()
+        return bool(news) or contested, {path: found[path] for path in found}
+
+    async def _look(self, job: Job, scan: Scan, *, afresh: bool) -> There:
+        """A push that has something to tell does not ask first: its uploads and its commit are conditional."""
+        known = self.agreed.head()
+        if job.pulls or afresh or known is None or not _has_news(scan):
+            return await planning.look(self.ends, self.agreed, job.scope)
+        return There(known)
+
+    async def _attach(self, *, pushes: bool) -> None:
+        """Know which store it is: asked once, as the base of another one says nothing about this one."""
+        journal, prefix = self.ends.journal, self.ends.prefix
+        side = journal.side
+        if side is None or side.prefix != prefix or (pushes and not side.store):
+            found = await (self.ends.remote.establish() if pushes else self.ends.remote.identity())
+            side = Side("" if found is None else str(found), prefix, journal.namespace)
+        journal.bind(side)
+        journal.begin_base(store_time(self.ends, None))
+
+    async def _is_another_store(self, job: Job, planned: Planned) -> bool:
+        """Before anything is believed to be gone: whether this is the store that the base is about."""
+        head, side = planned.there.head, self.ends.journal.side
+        doubtful = planned.plan.stop is not None or any(step.action in _GONE for step in planned.plan.steps)
+        if side is None or not side.store or head is None or not (doubtful or head.format is Format.NONE):
+            return False
+        found = await self.ends.remote.identity()
+        if str(found) == side.store:
+            return False
+        if found is None and job.pushes:
+            found = await self.ends.remote.establish()
+        self.ends.journal.bind(Side("" if found is None else str(found), side.prefix, side.namespace))
+        self.ends.journal.begin_base(store_time(self.ends, head))
+        return True
+
+    def _acknowledge(self, planned: Planned) -> None:
+        """End the marks of what both sides hold now."""
+        scan, base = planned.scan, self.ends.journal.base
+        base.set_here(scan.arrived, is_here=True)
+        paths = {*scan.stamps, *scan.evidence.deleted, *scan.local.missing}
+        known = base.get(paths)
+        self.ends.journal.acknowledge(scan, [path for path in paths if not is_done(scan, known.get(path), path)])
+
+    def _remember(self, job: Job, report: Report, began: float, *, error: str = "") -> None:
+        outcome = Outcome(
+            finished_at=to_text(self.ends.now()),
+            pulled=len(report.pulled),
+            pushed=len(report.pushed),
+            deleted=len(report.deleted_here) + len(report.deleted_there),
+            conflicts=len(report.conflicts),
+            failed=dict(sorted(report.failed.items())[:100]),
+            seconds=round(time.monotonic() - began, 3),
+            error=error,
+        )
+        self.ends.journal.reports.set_outcome(job.name, outcome)
+
+
+_GONE = frozenset({Action.DELETE_LOCAL, Action.READD})
+
+
+def _has_news(scan: Scan) -> bool:
+    return bool(scan.stamps or scan.evidence.deleted)
+
+
+def _contested(contests: Iterable[Contest]) -> dict[str, str]:
+    why = "somebody else changed it first: it stays here, and the next sync plans anew"
+    return {path: why for contest in contests for path in contest.change.paths}
+
+
+def _mention(report: Report, scan: Scan) -> None:
+    report.failed.update({path: str(error) for path, error in scan.failed.items()})
+    report.skipped.update(scan.skipped)
+    report.collisions = list(scan.collisions)
+
+
+def _stop(report: Report, plan: Plan) -> None:
+    report.stop = plan.stop
+    if plan.stop is Stop.TOO_MANY_DELETIONS:
+        report.deletions = sum(len(s.local) for s in plan.steps if s.action in (Action.DELETE_LOCAL, Action.BURY))
+
+
+def _deadline(seconds: float | None) -> Callable[[], None]:
+    """What a look at many files asks again and again: the loop cannot end it."""
+    until = None if seconds is None else time.monotonic() + seconds
+
+    def check() -> None:
+        if until is not None and time.monotonic() > until:
+            raise TimeoutError
+
+    return check
+
+
+def _late(job: Job) -> Unavailable:
+    return Unavailable(
+        f"the {job.name} was not done within {job.seconds:g} seconds",
+        kind=ErrorKind.DEADLINE_EXCEEDED,
+        remedy="Run it again: it goes on where it stopped. Or allow more time with --timeout SECONDS.",
+    )

@@ -1,0 +1,123 @@
+"""Upload files, each on the condition that what it replaces still lies there. Nothing of this is visible to anybody:
+only a commit lists what was uploaded.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from bayou.domain.content import ContentId
+from bayou.domain.entries import Entry
+from bayou.errors import Conflict, NotFound
+from bayou.storage.port import ABSENT, ANY, CHUNK, Condition, Version
+from bayou.sync import disk
+from bayou.sync.ends import Ends
+from bayou.sync.stats import Stamp
+from bayou.wire.times import to_text
+
+
+class Occupied(Exception):  # noqa: N818 - no error: a fact to plan with
+    """Something else lies where this was to go."""
+
+    def __init__(self, path: str, found: ContentId | None) -> None:
+        super().__init__(path)
+        self.path = path
+        self.found = found
+
+
+class Changing(Exception):  # noqa: N818 - as above
+    """The file is not what it was when it was looked at. It is marked again by now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Uploaded:
+    entry: Entry
+    version: Version
+
+
+async def upload(  # noqa: PLR0913 - what to upload, and over what
+    ends: Ends,
+    path: str,
+    content: ContentId,
+    *,
+    replaces: ContentId | None,
+    known: Mapping[str, tuple[ContentId, str]],
+    seen: Callable[[int], None],
+) -> Uploaded:
+    """Put a file where the index will find it. `known` are versions of objects as they were last seen."""
+    file = ends.file(path)
+    stamp = _stamp(file)
+    body: bytes | Path = file
+    if stamp.size <= CHUNK:
+        body = file.read_bytes()
+        if hashlib.sha256(body).hexdigest() != content:
+            raise Changing(path)
+    elif await asyncio.to_thread(_content_as_of, ends, path, stamp) != content:
+        raise Changing(path)
+    version = await put(ends, path, content, body, replaces=replaces, known=known)
+    if isinstance(body, Path) and _stamp(file) != stamp:
+        raise Changing(path)
+    seen(stamp.size)
+    entry = Entry(path, stamp.size, to_text(ends.now()), to_text(stamp.mtime_ns), content)
+    return Uploaded(entry, version)
+
+
+async def put(  # noqa: PLR0913 - as above
+    ends: Ends,
+    path: str,
+    content: ContentId,
+    body: bytes | Path,
+    *,
+    replaces: ContentId | None,
+    known: Mapping[str, tuple[ContentId, str]],
+) -> Version:
+    """Put these bytes where the index will find them, unless something else lies there."""
+    when: Condition = ABSENT
+    if not ends.conditional:
+        when = ANY
+    elif replaces is not None:
+        last = known.get(path)
+        found = (replaces, Version(last[1])) if last and last[0] == replaces else await _lies_there(ends, path)
+        if found is None:
+            when = ABSENT
+        elif found[0] == content:
+            return found[1]
+        elif found[0] == replaces:
+            when = found[1]
+        else:
+            raise Occupied(path, found[0])
+    try:
+        return await ends.store.put(ends.key(path), body, when=when)
+    except (Conflict, NotFound):
+        found = await _lies_there(ends, path)
+        if found is not None and found[0] == content:
+            return found[1]  # put there before, by us or by somebody with the same thing
+        raise Occupied(path, None if found is None else found[0]) from None
+
+
+async def _lies_there(ends: Ends, path: str) -> tuple[ContentId, Version] | None:
+    try:
+        fetched = await ends.store.get(ends.key(path))
+    except NotFound:
+        return None
+    digest = hashlib.sha256()
+    async for chunk in fetched.chunks():
+        digest.update(chunk)
+    return digest.hexdigest(), fetched.version
+
+
+def _content_as_of(ends: Ends, path: str, stamp: Stamp) -> ContentId | None:
+    known = ends.journal.stats.known([(path, stamp)]).get(path)
+    if known is not None:
+        return known
+    read = disk.read(str(ends.file(path)), lambda: None)
+    return read.content if read is not None and read.stamp == stamp else None
+
+
+def _stamp(file: Path) -> Stamp:
+    seen = disk.look(str(file))
+    if seen is None or seen.form is not disk.Form.FILE:
+        raise Changing(str(file))
+    return seen.stamp

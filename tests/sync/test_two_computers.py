@@ -1,0 +1,127 @@
+"""Two computers that share a bucket: each does what its commands do, and in the end both hold the same."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from bayou.storage.port import Store
+from bayou.testing.computers import Computer, name_of
+from bayou.testing.memory import MemoryStore
+
+STATE = name_of()
+
+
+class Make(Protocol):
+    def __call__(self, name: str, **settings: object) -> Computer: ...
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+@pytest.fixture
+def computer(tmp_path: Path, store: Store) -> Iterator[Make]:
+    made: list[Computer] = []
+
+    def make(name: str, **settings: object) -> Computer:
+        made.append(Computer(tmp_path / name, store, **settings))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+async def test_what_one_pushes_the_other_pulls(computer: Make) -> None:
+    one, two = computer("one"), computer("two")
+    one.write_version(1, b"1")
+    one.write("logs/a", b"log")
+    pushed = await one.push()
+    assert sorted(pushed.pushed) == [
+        f"{STATE}/1/metadata.yaml",
+        f"{STATE}/1/raw",
+        f"{STATE}/latest",
+        "logs/a",
+    ]
+    pulled = await two.pull()
+    assert not pulled.failed
+    assert two.files() == one.files()
+    assert one.journal.status().dirty == two.journal.status().dirty == 0
+
+
+async def test_nothing_to_do_is_one_request(computer: Make) -> None:
+    one, two = computer("one"), computer("two")
+    one.write_version(1, b"1")
+    await one.push()
+    await two.pull()
+    for each in (one, two):
+        for work in (each.push, each.pull, each.sync):
+            each.asked()
+            await work()
+            asked = each.asked()
+            assert len(asked) == 1, (work, asked)
+
+
+async def test_a_deletion_travels_and_stays(computer: Make) -> None:
+    one, two = computer("one"), computer("two")
+    one.write_version(1, b"1")
+    one.write_version(2, b"2")
+    await one.push()
+    await two.pull()
+    two.delete_version(1)
+    report = await two.push()
+    assert sorted(report.deleted_there) == [f"{STATE}/1/metadata.yaml", f"{STATE}/1/raw"]
+    report = await one.pull()
+    assert sorted(report.deleted_here) == [f"{STATE}/1/metadata.yaml", f"{STATE}/1/raw"]
+    assert one.files() == two.files()
+
+
+async def test_both_made_version_two(computer: Make) -> None:
+    one, two = computer("one"), computer("two")
+    one.write_version(1, b"1")
+    await one.push()
+    await two.pull()
+    one.write_version(2, b"one's")
+    two.write_version(2, b"two's")
+    await one.sync()
+    report = await two.sync()
+    assert [(each.path, each.to) for each in report.renumbered] == [(f"{STATE}/2", f"{STATE}/3")]
+    await one.sync()
+    assert one.files() == two.files()
+    assert one.files()[f"{STATE}/3/raw"] == b"two's"
+    assert one.files()[f"{STATE}/latest"] == b"3"
+
+
+async def test_a_file_that_both_changed_keeps_theirs_and_sets_ours_aside(computer: Make) -> None:
+    one, two = computer("one"), computer("two")
+    one.write("logs/a", b"0")
+    await one.push()
+    await two.pull()
+    one.write("logs/a", b"one")
+    two.write("logs/a", b"two")
+    await one.sync()
+    report = await two.sync()
+    assert report.conflicts == ["logs/a"]
+    assert two.files() == one.files() == {"logs/a": b"one"}
+    assert (two.journal.place.cache / "_control/conflicts/logs/a").read_bytes() == b"two"
+
+
+async def test_lazily_only_metadata_arrives(computer: Make) -> None:
+    one, two = computer("one"), computer("two", lazy=True)
+    one.write_version(1, b"1")
+    await one.push()
+    report = await two.pull()
+    assert report.known == 1
+    assert two.files().keys() == {f"{STATE}/1/metadata.yaml", f"{STATE}/latest"}
+    assert (await two.push()).deleted_there == []
+    two.asked()
+    await two.pull()
+    assert len(two.asked()) == 1
+    two.delete_version(1)
+    deleted = sorted((await two.push()).deleted_there)
+    assert deleted == [f"{STATE}/1/metadata.yaml", f"{STATE}/1/raw", f"{STATE}/latest"]
+    await one.pull()
+    assert one.files() == two.files() == {}
