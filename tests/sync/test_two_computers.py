@@ -125,3 +125,24 @@ async def test_lazily_only_metadata_arrives(computer: Make) -> None:
     assert deleted == [f"{STATE}/1/metadata.yaml", f"{STATE}/1/raw", f"{STATE}/latest"]
     await one.pull()
     assert one.files() == two.files() == {}
+
+
+async def test_a_cache_of_an_existing_client_is_no_heap_of_conflicts(computer: Make, store: MemoryStore) -> None:
+    """It has files and the index that they came with, and no journal."""
+    one = computer("one")
+    one.write("logs/a", b"then")
+    one.write("logs/b", b"same")
+    await one.push()
+    two = computer("two")
+    index = store.objects[".datastore-index.json"][0]
+    one.write("logs/a", b"now")
+    await one.push()
+    (two.journal.place.cache / "logs").mkdir()
+    (two.journal.place.cache / "logs/a").write_bytes(b"then")
+    (two.journal.place.cache / "logs/b").write_bytes(b"ours")
+    (two.journal.place.cache / ".datastore-index.json").write_bytes(index)
+    report = await two.sync()
+    # An index that is there says nothing of files that differ from it: their download may have failed.
+    assert report.conflicts == ["logs/b"]
+    assert report.pulled == ["logs/a", "logs/b"]
+    assert two.files() == one.files()

@@ -23,6 +23,7 @@ from bayou.sync.planning import Planned, There, store_time
 from bayou.sync.report import Report
 from bayou.sync.reports import Outcome
 from bayou.sync.scan import Scan
+from bayou.sync.seeding import seed_base
 from bayou.wire.times import to_text
 
 PASSES = 6
@@ -113,6 +114,7 @@ class Sync:
         for number in range(PASSES):
             scan = ends.journal.scan(everything=job.everything and number == 0, scope=job.scope, check=check)
             _mention(report, scan)
+            seed_base(ends, scan)
             there = await self._look(job, scan, afresh=interfered)
             planned = await planning.plan(ends, scan, there, job.scope, objects)
             if await self._is_another_store(job, planned):
