@@ -251,13 +251,15 @@ def test_a_config_that_is_not_ours_has_no_tuning(repo: Path, datastore: str) -> 
         ("", {"SWAMP_REPO_DIR": "a\0b"}, None),
         ("", {"SWAMP_REPO_DIR": "$A", "A": "a\0b"}, None),
         ("", {"SWAMP_HOME": "/a\0b"}, None),
+        ("", {"SWAMP_HOME": "/\ud800"}, None),
+        ("\ud800", {}, None),
     ],
 )
 def test_a_path_that_no_disk_can_hold_is_refused(
     repo: Path, start: str, environ: dict[str, str], repo_dir: Path | None
 ) -> None:
     (repo / ".swamp.yaml").write_text("repoId: a\n")
-    with pytest.raises(UsageError, match="the path contains a NUL character"):
+    with pytest.raises(UsageError, match=r"the path (contains a NUL character|is not valid Unicode)"):
         _load(repo / start, environ=environ, arguments=Arguments(repo_dir=repo_dir))
 
 

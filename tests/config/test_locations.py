@@ -1,5 +1,6 @@
 """A location is valid by construction: the rules of names are those of the existing clients and the providers."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -127,9 +128,15 @@ def test_a_plugin_has_a_type_of_a_collective(kind: str) -> None:
         Plugin(kind, {})
 
 
-def test_a_folder_has_a_path_that_a_disk_can_hold() -> None:
-    with pytest.raises(UsageError, match="path: contains a NUL"):
-        Folder(Path("a\0b"))
+@pytest.mark.parametrize(("path", "problem"), [("a\0b", "contains a NUL"), ("/\ud800", "is not valid Unicode")])
+def test_a_folder_has_a_path_that_a_disk_can_hold(path: str, problem: str) -> None:
+    with pytest.raises(UsageError, match=f"path: {problem}"):
+        Folder(Path(path))
+
+
+def test_a_folder_may_have_a_name_that_is_not_utf_8() -> None:
+    path = Path(os.fsdecode(b"/srv/\xff"))
+    assert Folder(path).path == path
 
 
 def test_equal_locations_are_one_key() -> None:

@@ -10,7 +10,7 @@ from bayou.config.paths import collapsed, resolved
 from bayou.errors import UsageError
 
 HOME = Path("/home/me")
-ENVIRON = {"DATA": "/data", "SUB": "a/b", "EMPTY": "", "DOLLAR": "$DATA", "X1_y": "x"}
+ENVIRON = {"DATA": "/data", "SUB": "a/b", "EMPTY": "", "DOLLAR": "$DATA", "X1_y": "x", "HALF": "\udbff"}
 
 
 def _resolved(text: str) -> str:
@@ -52,6 +52,8 @@ def test_a_path_is_expanded_and_resolved(text: str, path: str) -> None:
         ("~you/x", "names the home of another user"),
         ("", "the path is empty"),
         ("a\0b", "a NUL character"),
+        ("a\ud800", "is not valid Unicode"),
+        ("$HALF/a", "is not valid Unicode"),
     ],
 )
 def test_a_path_that_cannot_be_resolved_says_why(text: str, problem: str) -> None:

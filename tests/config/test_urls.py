@@ -1,6 +1,7 @@
 """A location and its text say the same, in both directions, and no text with a credential gets in."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from bayou.config.urls import displayed, parse, render
 from bayou.errors import ErrorKind, UsageError
 
 _ANY = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
+_TEXT = st.text(st.characters(), max_size=10)  # half characters included
 _PREFIX = st.one_of(_ANY, st.text("a/@:?#%&=+ .~$", max_size=8))
 _BUCKET = st.from_regex(r"[a-z0-9][a-z0-9.-]{1,10}[a-z0-9]", fullmatch=True)
 _ENDPOINT = st.none() | st.sampled_from(["http://localhost:9000", "https://h.example/x%20y", "http://[::1]:1/a&b=c+d"])
@@ -21,7 +23,9 @@ _HEADERS = st.dictionaries(
     st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E), max_size=8),
 ).map(lambda headers: tuple(headers.items()))
 _JSON = st.dictionaries(_ANY, st.none() | st.booleans() | st.integers() | _ANY | st.lists(_ANY, max_size=2), max_size=3)
-_PATH = st.text(st.characters(exclude_characters="\0"), max_size=10) | st.text("s3:/@a{}.~?#% +", max_size=8)
+# Whatever a disk can hold, bytes that are not UTF-8 included.
+_DECODED = st.binary(max_size=10).map(lambda name: os.fsdecode(name.replace(b"\0", b"")))
+_PATH = _ANY.map(lambda text: text.replace("\0", "")) | _DECODED | st.text("s3:/@a{}.~?#% +", max_size=8)
 _FOLDER = _PATH.map(lambda text: Folder(Path(text))) | _PATH.map(lambda text: Folder(Path("/" + text)))
 _LOCATIONS: st.SearchStrategy[Location] = st.one_of(
     _FOLDER,
@@ -61,7 +65,11 @@ def test_every_location_has_a_text_that_reads_back(location: Location) -> None:
     assert parse(render(location), plugins=_acme) == location
 
 
-@given(st.one_of(_ANY, st.text("s3gaz:/@?=&%.~fileorbc{}", max_size=16), _LOCATIONS.map(render)))
+@given(
+    st.one_of(
+        st.text(st.characters(), max_size=10), st.text("s3gaz:/@?=&%.~fileorbc{}", max_size=16), _LOCATIONS.map(render)
+    )
+)
 def test_any_text_is_a_location_with_a_stable_form_or_a_usage_error(text: str) -> None:
     try:
         location = parse(text, plugins=_acme)
@@ -137,6 +145,9 @@ def test_texts_and_what_they_mean(text: str, location: Location) -> None:
         ("file:///srv?x=1", '"x" is not a setting of file:// URLs'),
         ("file:///srv/%00", "path: contains a NUL character"),
         ("lake\0", "path: contains a NUL character"),
+        ("/\ud800", "path: is not valid Unicode"),
+        ("./\ud800", "path: is not valid Unicode"),
+        ("file:///\ud800", "path: is not valid Unicode"),
         ("@acme/fpt:{}", 'did you mean "@acme/ftp"?'),
         ("@acme/ftp:{", "is not JSON"),
         ("@acme/ftp:[]", "is JSON, but not an object"),

@@ -16,7 +16,7 @@ from bayou.config.choice import Choice
 from bayou.config.declaration import LEGACY_S3, plugin_types
 from bayou.config.locations import GCS, S3, Azure, Folder
 from bayou.config.marker import Marker, read
-from bayou.config.paths import check_nul
+from bayou.config.paths import checked
 from bayou.config.settings import Arguments, Hydration, Origin, Settings, Source
 from bayou.config.sources import Declared, Surroundings, declared
 from bayou.config.wording import escaped, quoted, refusal
@@ -47,7 +47,7 @@ def load(
 ) -> Settings:
     """Find the settings of a session that begins in the folder `start`."""
     # The parents of `a/..` are not those of the folder it means.
-    start = Path(check_nul(os.path.normpath(start.absolute())))
+    start = Path(checked(os.path.normpath(start.absolute())))
     root = repo.choose(start, environ, arguments.repo_dir, home)
     marker = None if root is None else _marker(root)
     found = declared(arguments.datastore, marker, Surroundings(start, root, environ, home, plugins))

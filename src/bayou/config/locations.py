@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlsplit
 
+from bayou.config import paths
 from bayou.config.credentials import has_userinfo, names_credential
 from bayou.config.wording import escaped, quoted, repeated
 from bayou.errors import ErrorKind, UsageError
@@ -45,8 +46,9 @@ class Folder:
     path: Path
 
     def __post_init__(self) -> None:
-        if "\0" in str(self.path):
-            raise Misfit("path", "contains a NUL character")
+        problem = paths.fault(str(self.path))
+        if problem is not None:
+            raise Misfit("path", problem)
 
 
 @dataclass(frozen=True, slots=True)

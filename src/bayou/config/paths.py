@@ -11,10 +11,22 @@ from bayou.errors import ErrorKind
 _VARIABLE = re.compile(r"\$(?:\{([^}]*)\}|([A-Za-z_][A-Za-z0-9_]*))")
 
 
-def check_nul(path: str) -> str:
-    """Refuse what the operating system cannot take; Python would raise a bare ValueError at some later place."""
+def fault(path: str) -> str | None:
+    """Why no operating system can take this as a path, or None. Bytes that are not UTF-8 are fine: they have a form."""
     if "\0" in path:
-        raise refusal("the path contains a NUL character", remedy="Give the path of a folder.")
+        return "contains a NUL character"
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return "is not valid Unicode"
+    return None
+
+
+def checked(path: str) -> str:
+    """Refuse what the operating system cannot take; Python would raise a bare ValueError at some later place."""
+    problem = fault(path)
+    if problem is not None:
+        raise refusal(f"the path {problem}", remedy="Give the path of a folder.")
     return path
 
 
@@ -33,13 +45,13 @@ def expanded(text: str, environ: Mapping[str, str], home: Path) -> str:
 
     tilde, slash, rest = text.partition("/")
     if tilde == "~":
-        return check_nul(f"{home}{slash}{_VARIABLE.sub(value, rest)}")
+        return checked(f"{home}{slash}{_VARIABLE.sub(value, rest)}")
     if tilde.startswith("~"):
         raise refusal(
             f'the path "{text}" names the home of another user',
             remedy=f'Write the path out, or "./{text}" if a folder of that name is meant.',
         )
-    return check_nul(_VARIABLE.sub(value, text))
+    return checked(_VARIABLE.sub(value, text))
 
 
 def resolved(text: str, *, base: Path, environ: Mapping[str, str], home: Path) -> Path:

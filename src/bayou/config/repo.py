@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bayou.config import environment
-from bayou.config.paths import check_nul, expanded, resolved
+from bayou.config.paths import checked, expanded, resolved
 from bayou.config.wording import refusal
 from bayou.layout.places import LOCAL, MARKER, cache_folder
 
@@ -21,7 +21,7 @@ def choose(start: Path, environ: Mapping[str, str], repo_dir: Path | None, home:
     A folder that is named is taken as it is, so that a command never works in a parent of the folder that was meant.
     """
     if repo_dir is not None:
-        return Path(os.path.normpath(start / check_nul(str(repo_dir))))
+        return Path(os.path.normpath(start / checked(str(repo_dir))))
     if named := environ.get(environment.REPO_DIR):
         return resolved(named, base=start, environ=environ, home=home)
     return find(start)
