@@ -1,7 +1,7 @@
 """Whatever bytes arrive: a decoder answers with a value, or with `Corrupt` or `Unsupported`, and with nothing else."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
@@ -73,6 +73,7 @@ DOCUMENTS: dict[str, tuple[Callable[[bytes, str], object], Callable[..., bytes],
         {"version": 1, "tombstones": [{"path": "a", "deletedAt": "t", "sha256": HASH}]},
     ),
 }
+MARK = "here"
 every_document = pytest.mark.parametrize("name", DOCUMENTS)
 
 json_values = st.recursive(
@@ -98,6 +99,17 @@ def survives(name: str, data: bytes) -> None:
         assert not any(safety.fault(path) for path in value.entries)
     again = decode(encode(value), "some/key")
     assert encode(again) == encode(value)
+
+
+def with_each_value_marked(document: object) -> Iterator[object]:
+    """The document, once for each value in it, with a mark in the place of that value."""
+    yield MARK
+    if isinstance(document, dict):
+        for name, value in document.items():
+            yield from ({**document, name: inside} for inside in with_each_value_marked(value))
+    if isinstance(document, list):
+        for at, value in enumerate(document):
+            yield from ([*document[:at], inside, *document[at + 1 :]] for inside in with_each_value_marked(value))
 
 
 def is_fit_to_print(report: object) -> None:
@@ -186,6 +198,5 @@ def test_a_document_cut_off_or_with_one_byte_changed(name: str, data: st.DataObj
     ids=lambda value: ascii(value[:20]),
 )
 def test_a_document_with_a_monster_in_it(name: str, value: bytes) -> None:
-    sound = dumped(DOCUMENTS[name][2])
-    for known in (b'"t"', b"5", b'"e"', b'"m"', b'"data/x"', b"4", b'"n"', b"7", b'"r"', b"3", b'"a"', b'"infra"'):
-        survives(name, sound.replace(known, value))
+    for document in with_each_value_marked(DOCUMENTS[name][2]):
+        survives(name, dumped(document).replace(dumped(MARK), value))

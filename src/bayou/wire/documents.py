@@ -43,10 +43,18 @@ def parse_object(data: bytes, where: str, noun: str) -> dict[str, object]:
 
 def shape(value: object, form: type[_Form], where: str, noun: str) -> _Form:
     try:
-        return msgspec.convert(value, form)
-    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter: half a character in a field's name
+        return converted(value, form)
+    except msgspec.ValidationError as error:
         found = f"JSON of another shape ({problem(error)})"
     raise Corrupt(where, expected=noun, found=found)
+
+
+def converted(value: object, form: type[_Form]) -> _Form:
+    """A plain value as a form, or ValidationError: half a character makes msgspec stumble where no text may be."""
+    try:
+        return msgspec.convert(value, form)
+    except UnicodeEncodeError as error:
+        raise msgspec.ValidationError(str(error)) from None
 
 
 def require_shallow(value: object, where: str, noun: str) -> None:

@@ -15,7 +15,16 @@ from bayou.domain.entries import Entry
 from bayou.domain.hashes import is_sha256
 from bayou.errors import Corrupt
 from bayou.layout import safety
-from bayou.wire.documents import Void, is_integer, name_of, parse_object, problem, require_shallow, require_version_1
+from bayou.wire.documents import (
+    Void,
+    converted,
+    is_integer,
+    name_of,
+    parse_object,
+    problem,
+    require_shallow,
+    require_version_1,
+)
 from bayou.wire.javascript import compact, in_key_order, pretty
 
 _MONOLITH = "a monolithic index"
@@ -158,7 +167,7 @@ def _entry(path: str, value: object) -> tuple[Entry, dict[str, object]]:
         extra = {name: held for name, held in value.items() if name not in _ENTRY_FIELDS}
         value = {name: held for name, held in value.items() if name in _ENTRY_FIELDS}
     # Readers use the path (sync spec 1.3). A `key` that differs could lead around the check.
-    entry = msgspec.convert(value | {"key": path}, Entry)
+    entry = converted(value | {"key": path}, Entry)
     if entry.sha256 is not None and not is_sha256(entry.sha256):
         raise msgspec.ValidationError("Expected 64 lowercase hexadecimal digits - at `$.sha256`")
     return entry, extra

@@ -6,7 +6,7 @@ import msgspec
 
 from bayou.domain.entries import Count
 from bayou.layout.keys import partition_fault
-from bayou.wire.documents import Void, is_integer, parse_object, refuse_version, shape
+from bayou.wire.documents import Void, converted, is_integer, parse_object, refuse_version, shape
 from bayou.wire.javascript import compact, utf16_order
 
 _NOUN = "a partition meta"
@@ -72,6 +72,6 @@ def encode(meta: Meta) -> bytes:
 def _fingerprints(value: object) -> Fingerprints | None:
     """None for what cannot be read as well: then nothing vouches for a shard, and that is all they are for."""
     try:
-        return msgspec.convert(value, Fingerprints | None)
-    except (msgspec.ValidationError, UnicodeEncodeError):  # as in documents.shape
+        return None if value is None else converted(value, Fingerprints)
+    except msgspec.ValidationError:
         return None
