@@ -1,16 +1,15 @@
 """The marker `.swamp.yaml`, which makes a folder a repo (repository spec 1.6)."""
 
-import errno
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from bayou.config import files
 from bayou.config.block import Block
+from bayou.config.diskerrors import named_failures
 from bayou.config.wording import escaped, refusal
-from bayou.errors import BayouError, Conflict, Denied, ErrorKind, Unavailable, UsageError
+from bayou.errors import Conflict, ErrorKind, UsageError
 from bayou.layout.places import LOCAL, MARKER
 
 KEYS = (
@@ -44,10 +43,6 @@ KEYS = (
 
 _MAX_BYTES = 2**20  # it is a small file that somebody wrote by hand
 _REMOVED = ("defaultDriver", "defaultDriverConfig")
-_FULL = {errno.ENOSPC, errno.EDQUOT}
-_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
-_NO_FOLDER = {errno.ENOENT, errno.ENOTDIR}
-_NO_FILE = {errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +73,7 @@ class Marker:
 def read(repo: Path) -> Marker | None:
     """Read the marker of a folder; `None` where there is none."""
     path = repo / MARKER
-    with _named_failures(path, "read"):
+    with named_failures(path, "read"):
         content = _content(path)
         if content is None and (repo / LOCAL).is_dir():
             raise refusal(
@@ -101,7 +96,7 @@ def save(marker: Marker, values: Mapping[str, object]) -> Marker:
 
     text = edited(marker.text, values, str(marker.path))
     if text != marker.text:
-        with _named_failures(marker.path, "written"):
+        with named_failures(marker.path, "written"):
             target = Path(os.path.realpath(marker.path))  # a symbolic link stays one, and a circle of them is no file
             with files.alone(target.parent):
                 if not target.is_file() or _content(target) != marker.text.encode():
@@ -110,21 +105,24 @@ def save(marker: Marker, values: Mapping[str, object]) -> Marker:
     return _parsed(marker.path, text)
 
 
+def check_absent(repo: Path) -> None:
+    """Refuse a folder that is a repo already."""
+    path = repo / MARKER
+    if os.path.lexists(path):
+        raise _exists(path)
+
+
 def create(repo: Path, values: Mapping[str, object]) -> Marker:
     """Write the marker of a new repo."""
     from bayou.config.editing import edited  # noqa: PLC0415 - as in save
 
     path = repo / MARKER
     text = edited("", values, str(path))
-    with _named_failures(path, "written"), files.alone(repo):
+    with named_failures(path, "written"), files.alone(repo):
         try:
             files.publish(path, text.encode())
         except FileExistsError:
-            raise Conflict(
-                escaped(f"{path} is there already"),
-                kind=ErrorKind.ALREADY_EXISTS,
-                remedy="The folder is a repo; nothing is to be done.",
-            ) from None
+            raise _exists(path) from None
     return _parsed(path, text)
 
 
@@ -155,30 +153,12 @@ def _parsed(path: Path, text: str) -> Marker:
     return Marker(path, text, values)
 
 
-@contextmanager
-def _named_failures(path: Path, done: str) -> Iterator[None]:
-    """Turn what the disk says into what it means for whoever reads or writes the marker."""
-    try:
-        yield
-    except OSError as error:
-        raise _failure(path, done, error) from error
-
-
-def _failure(path: Path, done: str, error: OSError) -> BayouError:
-    problem = f"{path} cannot be {done}: {error.strerror}"
-    if error.errno in _NO_FOLDER:
-        return refusal(
-            f"{path.parent} is not a folder", kind=ErrorKind.INVALID_PATH, remedy="Make the folder, or name another."
-        )
-    if error.errno in _NO_FILE:
-        return refusal(problem, remedy=f"Put a file in the place of {path}.")
-    if error.errno in _REFUSED:
-        return Denied(
-            escaped(problem), kind=ErrorKind.PERMISSION_DENIED, remedy=escaped(f"Check the permissions of {path}.")
-        )
-    if error.errno in _FULL:
-        return Unavailable(escaped(problem), kind=ErrorKind.STORE_FULL, remedy="Make room on the disk.")
-    return Unavailable(escaped(problem), remedy="Check the disk and run the command again.")
+def _exists(path: Path) -> Conflict:
+    return Conflict(
+        escaped(f"{path} is there already"),
+        kind=ErrorKind.ALREADY_EXISTS,
+        remedy="The folder is a repo; nothing is to be done.",
+    )
 
 
 def _invalid(path: Path, problem: str, remedy: str | None = None) -> UsageError:
