@@ -148,10 +148,11 @@ def test_plugins_are_looked_up_only_for_a_type_that_is_not_built_in() -> None:
 
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+_HEADERS = st.sampled_from([(), (("X-A", "1"),)])
 _WRITABLE: st.SearchStrategy[Location] = st.one_of(
-    st.builds(S3, st.just("lake"), _TEXT, path_style=st.booleans(), headers=st.sampled_from([(), (("X-A", "1"),)])),
-    st.builds(GCS, st.just("lake"), _TEXT, st.none() | st.just("http://h:1"), st.none() | st.just("me")),
-    st.builds(Azure, st.just("lake"), _TEXT, st.none() | st.just("acct1"), st.none() | st.just("http://h:1")),
+    st.builds(S3, st.just("lake"), _TEXT, path_style=st.booleans(), headers=_HEADERS),
+    st.builds(GCS, st.just("lake"), _TEXT, st.none() | st.just("http://h:1"), st.none() | st.just("me"), _HEADERS),
+    st.builds(Azure, st.just("lake"), _TEXT, st.none() | st.just("acct1"), st.none() | st.just("http://h:1"), _HEADERS),
     st.builds(Mongo, st.dictionaries(_TEXT, _TEXT, max_size=2)),
     st.builds(Plugin, st.just("@acme/ftp"), st.dictionaries(_TEXT, _TEXT, max_size=2)),
     st.sampled_from([Folder(Path("/srv/x")), Folder(Path("rel"))]),

@@ -102,6 +102,8 @@ def test_a_prefix_must_be_text() -> None:
 def test_headers_are_kept_in_order() -> None:
     headers = (("X-Tenant", "a b"), ("x-route", ""))
     assert S3("abc", headers=headers).headers == headers
+    assert GCS("abc", headers=headers).headers == headers
+    assert Azure("abc", headers=headers).headers == headers
 
 
 @pytest.mark.parametrize(
@@ -118,8 +120,9 @@ def test_headers_are_kept_in_order() -> None:
     ],
 )
 def test_headers_that_are_refused(headers: tuple[tuple[str, str], ...], problem: str) -> None:
-    with pytest.raises(Misfit, match=problem):
-        S3("abc", headers=headers)
+    for kind in (S3, GCS, Azure):
+        with pytest.raises(Misfit, match=problem):
+            kind("abc", headers=headers)
 
 
 @pytest.mark.parametrize("kind", ["ftp", "@acme", "@/x", "@a b/c", "acme/x", "@acme/"])

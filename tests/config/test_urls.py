@@ -39,7 +39,12 @@ _LOCATIONS: st.SearchStrategy[Location] = st.one_of(
         headers=_HEADERS,
     ),
     st.builds(
-        GCS, bucket=_BUCKET.filter(lambda name: "goog" not in name), prefix=_PREFIX, endpoint=_ENDPOINT, project=_NAME
+        GCS,
+        bucket=_BUCKET.filter(lambda name: "goog" not in name),
+        prefix=_PREFIX,
+        endpoint=_ENDPOINT,
+        project=_NAME,
+        headers=_HEADERS,
     ),
     st.builds(
         Azure,
@@ -47,6 +52,7 @@ _LOCATIONS: st.SearchStrategy[Location] = st.one_of(
         prefix=_PREFIX,
         account=st.none() | st.just("acct1"),
         endpoint=_ENDPOINT,
+        headers=_HEADERS,
     ),
     st.builds(Mongo, _JSON),
     st.sampled_from(["h:27017/db?replicaSet=rs0", "a,b/x?password=y", "u@h/db", "h/db#x", ""]).map(
@@ -104,6 +110,8 @@ def test_any_text_is_a_location_with_a_stable_form_or_a_usage_error(text: str) -
         ("s3://lake?endpoint=http%3A%2F%2Fh%3A1&path_style=false", S3("lake", endpoint="http://h:1")),
         ("s3://lake?header=X-Tenant:a&header=x-b:c%20d", S3("lake", headers=(("X-Tenant", "a"), ("x-b", "c d")))),
         ("gs://lake_1/p?endpoint=http://h:1&project=me", GCS("lake_1", "p", "http://h:1", "me")),
+        ("gs://lake?header=X-A:a", GCS("lake", headers=(("X-A", "a"),))),
+        ("az://lake?header=X-A:a", Azure("lake", headers=(("X-A", "a"),))),
         ("az://lake/p?account=acct1&endpoint=http://h:1/acct1", Azure("lake", "p", "acct1", "http://h:1/acct1")),
         ("mongodb://a:1,b:2/db?replicaSet=rs0", Mongo({"uri": "mongodb://a:1,b:2/db?replicaSet=rs0"})),
         ("mongodb+srv://cluster.example/db", Mongo({"uri": "mongodb+srv://cluster.example/db"})),
@@ -214,7 +222,9 @@ def test_what_is_displayed_has_no_value_that_may_be_a_credential() -> None:
     assert displayed(parse("mongodb://h/db")) == '@keeb/mongodb-datastore:{"uri":"***"}'
     assert displayed(GCS("lake", "a")) == "gs://lake/a"
     assert "hunter2" not in repr([Mongo({"uri": "hunter2"}), Plugin("@acme/ftp", {"a": "hunter2"})])
-    assert "hunter2" not in repr(S3("lake", headers=(("X-Auth", "hunter2"),)))
+    for kind in (S3, GCS, Azure):
+        place = kind("lake", headers=(("X-Auth", "hunter2"),))
+        assert "hunter2" not in repr(place) + displayed(place)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
@@ -118,9 +119,12 @@ async def test_a_wrong_endpoint_in_the_environment_is_named(monkeypatch: pytest.
     assert caught.value.kind is ErrorKind.INVALID_CONFIG
 
 
-async def test_headers_are_sent(witness: Witness) -> None:
+@pytest.mark.parametrize(
+    "place", [S3("bucket", region="us-east-1", path_style=True), GCS("bucket"), Azure("bucket", account="account")]
+)
+async def test_headers_are_sent(witness: Witness, place: S3 | GCS | Azure) -> None:
     headers = (("x-team", "blue"), ("user-agent", "bayou tests"))
-    await ask(S3("bucket", region="us-east-1", endpoint=witness.endpoint, path_style=True, headers=headers))
+    await ask(replace(place, endpoint=witness.endpoint, headers=headers))
     (seen,) = witness.seen
     assert seen.headers["x-team"] == "blue"
     assert seen.headers["user-agent"] == "bayou tests"

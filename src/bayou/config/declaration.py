@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from bayou.config.block import Block
-from bayou.config.locations import GCS, S3, Azure, Folder, Location, Misfit, Mongo, Plugin
+from bayou.config.locations import GCS, S3, Azure, Folder, Headers, Location, Misfit, Mongo, Plugin
 from bayou.config.paths import collapsed
 from bayou.config.wording import quoted
 from bayou.domain.suggestions import suggestion
@@ -67,6 +67,7 @@ def read(
                     prefix=config.text("prefix") or "",
                     endpoint=config.text("apiEndpoint"),
                     project=config.text("projectId") or None,
+                    headers=_headers(config.block("headers")),
                 )
             case Azure.type:
                 return Azure(
@@ -74,6 +75,7 @@ def read(
                     prefix=config.text("prefix") or "",
                     account=config.text("account") or None,
                     endpoint=config.text("endpoint"),
+                    headers=_headers(config.block("headers")),
                 )
             case Mongo.type:
                 return Mongo(config.values)
@@ -103,7 +105,7 @@ def _check_offered(kind: str, declared: Block, offered: Iterable[str]) -> None:
         )
 
 
-def _headers(block: Block) -> tuple[tuple[str, str], ...]:
+def _headers(block: Block) -> Headers:
     return tuple((str(name), block.required_text(name)) for name in block.values)
 
 

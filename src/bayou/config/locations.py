@@ -26,6 +26,9 @@ _HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
 _PLUGIN_TYPE = re.compile(r"@[^\s/:@]+/[^\s:]+")
 _PLAIN = re.compile(r"[\x21-\x7e]+")
 
+Headers = tuple[tuple[str, str], ...]
+"""HTTP headers to send with each request, in order."""
+
 
 class Misfit(UsageError):  # noqa: N818 - named by what it is, as all categories are
     """A value that a location cannot have. `field` names it, so that whoever read it can say where it stood."""
@@ -61,7 +64,7 @@ class S3:
     region: str | None = None
     endpoint: str | None = None
     path_style: bool = False
-    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    headers: Headers = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         _matches(
@@ -73,10 +76,7 @@ class S3:
         _prefix(self.prefix)
         _plain("region", self.region)
         _endpoint(self.endpoint)
-        for name, value in self.headers:
-            _header(name, value)
-        if len({name.lower() for name, _ in self.headers}) < len(self.headers):
-            raise Misfit("headers", "names a header twice")
+        _headers(self.headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,7 @@ class GCS:
     prefix: str = ""
     endpoint: str | None = None
     project: str | None = None
+    headers: Headers = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         expected = "3 to 63 of a-z, 0-9, dot, underscore and hyphen, with a letter or digit at both ends"
@@ -100,6 +101,7 @@ class GCS:
         _prefix(self.prefix)
         _endpoint(self.endpoint)
         _plain("project", self.project)
+        _headers(self.headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,7 @@ class Azure:
     prefix: str = ""
     account: str | None = None
     endpoint: str | None = None
+    headers: Headers = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         expected = "3 to 63 of a-z, 0-9 and single hyphens, with a letter or digit at both ends"
@@ -119,6 +122,7 @@ class Azure:
         if self.account is not None:
             _matches("account", self.account, _AZURE_ACCOUNT, "3 to 24 of a-z and 0-9")
         _endpoint(self.endpoint)
+        _headers(self.headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +181,13 @@ def _endpoint(value: str | None) -> None:
         raise Misfit("endpoint", "contains credentials, which would end up in logs and shell histories")
     if not valid or "?" in value or "#" in value:
         raise Misfit("endpoint", f"expected http://HOST[:PORT] or https://HOST[:PORT], found {repeated(value)}")
+
+
+def _headers(headers: Headers) -> None:
+    for name, value in headers:
+        _header(name, value)
+    if len({name.lower() for name, _ in headers}) < len(headers):
+        raise Misfit("headers", "names a header twice")
 
 
 def _header(name: str, value: str) -> None:

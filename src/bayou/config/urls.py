@@ -15,7 +15,7 @@ from bayou.config import typed
 from bayou.config.block import Block
 from bayou.config.credentials import BLANK, has_userinfo, names_credential
 from bayou.config.declaration import plugin_types, read
-from bayou.config.locations import GCS, S3, Azure, Folder, Location, Misfit, Mongo, Plugin
+from bayou.config.locations import GCS, S3, Azure, Folder, Headers, Location, Misfit, Mongo, Plugin
 from bayou.config.wording import refusal
 from bayou.domain.suggestions import suggestion
 from bayou.errors import ErrorKind, UsageError
@@ -23,8 +23,8 @@ from bayou.errors import ErrorKind, UsageError
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//)?")
 _QUERY: Mapping[str, tuple[str, ...]] = {
     "s3": ("region", "endpoint", "path_style", "header"),
-    "gs": ("endpoint", "project"),
-    "az": ("account", "endpoint"),
+    "gs": ("endpoint", "project", "header"),
+    "az": ("account", "endpoint", "header"),
     "file": (),
 }
 _MONGO = ("mongodb", "mongodb+srv")
@@ -89,12 +89,12 @@ def _place(scheme: str, rest: str) -> Location:
             values |= {"bucket": host, "prefix": _plain(path, shown)}
             return _fit(S3, shown, path_style=_FLAGS[flag], headers=headers, **values)
         case "gs":
-            return _fit(GCS, shown, bucket=host, prefix=_plain(path, shown), **values)
+            return _fit(GCS, shown, bucket=host, prefix=_plain(path, shown), headers=headers, **values)
         case _:
-            return _fit(Azure, shown, container=host, prefix=_plain(path, shown), **values)
+            return _fit(Azure, shown, container=host, prefix=_plain(path, shown), headers=headers, **values)
 
 
-def _known_settings(scheme: str, query: str, shown: str) -> tuple[dict[str, str], tuple[tuple[str, str], ...]]:
+def _known_settings(scheme: str, query: str, shown: str) -> tuple[dict[str, str], Headers]:
     values: dict[str, str] = {}
     headers: list[tuple[str, str]] = []
     for name, value in _pairs(scheme, query):
@@ -123,7 +123,7 @@ def _mongo(scheme: str, rest: str) -> Mongo:
 def displayed(location: Location) -> str:
     """Write a location to be looked at: what only the other side understands may be a credential, and is blanked."""
     match location:
-        case S3(headers=headers):
+        case S3(headers=headers) | GCS(headers=headers) | Azure(headers=headers):
             return render(replace(location, headers=tuple((name, BLANK) for name, _ in headers)))
         case Mongo(config) | Plugin(_, config):
             return typed.render(location.type, dict.fromkeys(config, BLANK))
@@ -141,20 +141,14 @@ def render(location: Location) -> str:  # noqa: PLR0911 - one return per kind of
             return f"./{text}" if is_url(text) or is_typed(text) else text
         case S3():
             path_style = "true" if location.path_style else None
-            headers = [("header", f"{name}:{value}") for name, value in location.headers]
-            settings = [
-                ("region", location.region),
-                ("endpoint", location.endpoint),
-                ("path_style", path_style),
-                *headers,
-            ]
-            return _url("s3", location.bucket, location.prefix, settings)
+            settings = [("region", location.region), ("endpoint", location.endpoint), ("path_style", path_style)]
+            return _url("s3", location.bucket, location, settings)
         case GCS():
             settings = [("endpoint", location.endpoint), ("project", location.project)]
-            return _url("gs", location.bucket, location.prefix, settings)
+            return _url("gs", location.bucket, location, settings)
         case Azure():
             settings = [("account", location.account), ("endpoint", location.endpoint)]
-            return _url("az", location.container, location.prefix, settings)
+            return _url("az", location.container, location, settings)
         case Mongo({"uri": str() as uri, **others}) if not others and _reads_back(uri, location):
             return uri
         case Mongo(config) | Plugin(_, config):
@@ -168,9 +162,11 @@ def _reads_back(uri: str, location: Mongo) -> bool:
         return False
 
 
-def _url(scheme: str, host: str, prefix: str, settings: Iterable[tuple[str, str | None]]) -> str:
-    path = f"/{quote(prefix, safe=_SAFE)}" if prefix else ""
-    query = "&".join(f"{name}={quote(value, safe=_SAFE)}" for name, value in settings if value is not None)
+def _url(scheme: str, host: str, location: S3 | GCS | Azure, settings: Iterable[tuple[str, str | None]]) -> str:
+    path = f"/{quote(location.prefix, safe=_SAFE)}" if location.prefix else ""
+    given = [(name, value) for name, value in settings if value is not None]
+    given += [("header", f"{name}:{value}") for name, value in location.headers]
+    query = "&".join(f"{name}={quote(value, safe=_SAFE)}" for name, value in given)
     return f"{scheme}://{host}{path}{'?' if query else ''}{query}"
 
 

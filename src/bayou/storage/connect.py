@@ -119,7 +119,7 @@ def _gcs(location: GCS) -> Store:
         config["base_url"] = location.endpoint
         if location.endpoint.startswith("http://"):
             config["bearer_token"] = "emulator"  # noqa: S105 - nobody sends a real token over plain HTTP
-    options = _client_options(location.endpoint, {})
+    options = _client_options(location.endpoint, dict(location.headers))
 
     def client(retries: "RetryConfig") -> GCSStore:
         return GCSStore(location.bucket, client_options=options, retry_config=retries, **config)
@@ -140,7 +140,7 @@ def _azure(location: Azure) -> Store:
         config["endpoint"] = location.endpoint
     if azure_cli_is_logged_in(os.environ, Path.home()):
         config["use_azure_cli"] = True
-    options = _client_options(location.endpoint, {})
+    options = _client_options(location.endpoint, dict(location.headers))
 
     def client(retries: "RetryConfig") -> AzureStore:
         return AzureStore(location.container, client_options=options, retry_config=retries, **config)
