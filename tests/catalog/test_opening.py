@@ -140,6 +140,28 @@ def test_a_full_disk_stops_no_change_of_files_and_no_question(files: Files) -> N
         assert catalog.count() == 301
 
 
+def test_a_full_disk_keeps_nobody_from_the_latest_and_the_versions(files: Files) -> None:
+    said: list[str] = []
+    key = key_of()
+    files.write(key)
+    with Catalog.open(files.path, files.tree, notice=said.append) as catalog:
+        catalog.current()
+        with catalog._database.alone() as connection:
+            connection.pragma("max_page_count", 1)
+        files.write(key, b'{"a":"%s"}' % (b"x" * 4000), tags={"type": "resource", "modelName": "web", "k": "x" * 9000})
+        files.mark(key, 2)
+        assert [row.artifact.version for row in catalog.latest("", "web", key.name)] == [2]
+        assert [row.artifact.version for row in catalog.latest("", key.model.id, key.name)] == [2]
+        found = catalog.versions(key)
+        assert [(row.artifact.version, row.is_latest) for row in found] == [(2, True), (1, False)]
+        assert [row.artifact.version for row in catalog.versions(key, 2)] == [2]
+        assert catalog.versions(key, 3) == []
+        assert any("full" in text for text in said)
+        with catalog._database.alone() as connection:
+            connection.pragma("max_page_count", 1 << 30)
+        assert [row.artifact for row in catalog.versions(key)] == [row.artifact for row in found]
+
+
 def test_another_place_or_namespace_starts_with_nothing(files: Files) -> None:
     filled(files)
     elsewhere = Files(files.root / "elsewhere")

@@ -15,7 +15,7 @@ from bayou.catalog.failures import DAMAGED, translated
 from bayou.catalog.intents import Settling, forget, intend, left_behind
 from bayou.catalog.opening import Notice, open_database, set_aside
 from bayou.catalog.parquet import export_parquet
-from bayou.catalog.reading import Problem, changed_ns, read_name
+from bayou.catalog.reading import Problem, changed_ns, read_name, rows_in_files
 from bayou.catalog.refreshing import Begun, Looked, add, begin, look_at, look_at_written, store
 from bayou.catalog.rows import STORED, Row, Value, row_key, row_of
 from bayou.catalog.storing import NameState, bind, is_bound, recall, state_of
@@ -130,9 +130,23 @@ class Catalog:
             stale = {key for one in candidates if changed_ns(self._tree, key := ArtifactKey(one, name))}
         if not stale:
             return [row for row, _ in found]
-        for key in stale:
-            self.refresh(key)
-        return [row for row, _ in self._read(lambda database: questions.latest(database, namespace, model, name))]
+        if self._refreshed(*stale):
+            return [row for row, _ in self._read(lambda database: questions.latest(database, namespace, model, name))]
+        now = (row for key in stale for row in rows_in_files(self._tree, key) if row.is_latest)
+        in_step = [row for row, _ in found if row_key(row) not in stale]
+        return [*in_step, *(row for row in now if model in {row.model.id, row.model.name})]
+
+    def versions(self, key: ArtifactKey, number: int | None = None) -> list[Row]:
+        """The versions of a name, newest first, or the one of this number, as the files have them now."""
+
+        def stored() -> list[tuple[Row, int]]:
+            return self._read(lambda database: questions.versions(database, self._tree.namespace, key, number))
+
+        if number is not None and (found := stored()) and self._is_in_step(*found[0]):
+            return [row for row, _ in found]
+        if self._refreshed(key):
+            return [row for row, _ in stored()]
+        return [row for row in rows_in_files(self._tree, key) if number in {None, row.artifact.version}]
 
     def select(
         self,
@@ -275,6 +289,16 @@ class Catalog:
                 forget(connection, intents)
 
             self._write(work)
+
+    def _refreshed(self, *keys: ArtifactKey) -> bool:
+        """Whether the tables follow. A full disk keeps nobody from reading what the files say."""
+        try:
+            for key in keys:
+                self.refresh(key)
+        except (Unavailable, Denied) as error:
+            self._say(f"{error}; the files were read instead")
+            return False
+        return True
 
     def _is_in_step(self, row: Row, changed: int) -> bool:
         key = row_key(row)

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 from bayou.catalog.database import Database
 from bayou.catalog.reading import Problem
 from bayou.catalog.rows import STORED, Row, Value, row_of
+from bayou.domain.artifacts import ArtifactKey
 from bayou.domain.models import Model
 from bayou.errors import UsageError
 from bayou.layout.typefolders import type_at
 
-_COLUMNS = ", ".join(STORED)
+_CHANGED = "(SELECT changed_ns FROM name WHERE name.name_row = artifact.name_row)"
+"""The time of the folder, as it was when it was looked at."""
 _COUNTED = frozenset(STORED) - {"row", "name_row", "tags", "stamp", "size_known", "created_ms"}
 
 
@@ -37,10 +39,9 @@ def statement(condition: str, columns: Sequence[str], order_by: str | None, limi
 
 
 def latest(database: Database, namespace: str, model: str, name: str) -> list[tuple[Row, int]]:
-    """Each with the time of its folder, as it was when it was looked at."""
-    changed = "(SELECT changed_ns FROM name WHERE name.name_row = artifact.name_row)"
+    """Each with the time of its folder."""
     condition = "is_latest = 1 AND name = ? AND namespace = ?"
-    columns = (*STORED, changed)
+    columns = (*STORED, _CHANGED)
     found = {}
     with database.reading() as connection:
         for column in ("model_name", "model_id"):
@@ -49,6 +50,19 @@ def latest(database: Database, namespace: str, model: str, name: str) -> list[tu
                 row = row_of(values)
                 found[row.row] = (row, changed_ns)
     return list(found.values())
+
+
+def versions(database: Database, namespace: str, key: ArtifactKey, number: int | None) -> list[tuple[Row, int]]:
+    """All of a name, newest first, or one of them; each with the time of its folder."""
+    of_name = "SELECT name_row FROM name WHERE namespace = ? AND type = ? AND model_id = ? AND name = ?"
+    parameters: list[Value] = [namespace, key.model.type.normalised, key.model.id, key.name]
+    condition = f"name_row = ({of_name})"
+    if number is not None:
+        condition += " AND version = ?"
+        parameters.append(number)
+    sql = statement(condition, (*STORED, _CHANGED), "version DESC", None)
+    with database.reading() as connection:
+        return [(row_of(values), changed_ns) for *values, changed_ns in connection.execute(sql, tuple(parameters))]
 
 
 def models(database: Database, namespace: str, model: str) -> list[Model]:

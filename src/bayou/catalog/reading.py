@@ -11,11 +11,12 @@ import stat as modes
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from operator import attrgetter
 from typing import NamedTuple
 
 from bayou.catalog.attributes import LARGEST, First, attributes_of, first_level, has_attributes
-from bayou.catalog.rows import Stored, is_streaming, stored
-from bayou.domain.artifacts import Artifact, ArtifactKey
+from bayou.catalog.rows import Row, Stored, is_streaming, row_of, stored
+from bayou.domain.artifacts import Artifact, ArtifactKey, Chain, latest_of_chains
 from bayou.errors import Corrupt, Denied, UsageError
 from bayou.layout.artifacts import Part, name_folder
 from bayou.storage.oserrors import translate, translated
@@ -108,6 +109,17 @@ def read_name(
     return Found(
         folder.changed_ns, settled, folder.marker, len(numbers), sum(numbers), tuple(read), tuple(kept), tuple(problems)
     )
+
+
+def rows_in_files(tree: Tree, key: ArtifactKey) -> list[Row]:
+    """The versions of a name, newest first, without the tables: for when those cannot follow."""
+    found = read_name(tree, key, {})
+    if found is None:
+        return []
+    heads = latest_of_chains(((version.version, Chain(*version.chain)) for version in found.read), found.marker)
+    of_name = (tree.namespace, key.model.type.normalised, key.model.id, key.name)
+    newest_first = sorted(found.read, key=attrgetter("version"), reverse=True)
+    return [row_of((0, 0, version.version in heads, *of_name, *version.columns)) for version in newest_first]
 
 
 def read_version(  # noqa: PLR0913, PLR0917 - what is the same for all versions of a name is looked up once
