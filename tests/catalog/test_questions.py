@@ -155,3 +155,11 @@ def test_vacuum_shrinks_the_file_and_checkpoint_empties_the_log(files: Files, ca
     catalog.vacuum()
     assert files.path.stat().st_size < before / 2
     assert catalog.count() == 0
+
+
+def test_garbled_tags_of_a_row_are_none(files: Files, catalog: Catalog) -> None:
+    files.write(key_of())
+    catalog.current()
+    with catalog._database.writing() as connection:
+        connection.execute("UPDATE artifact SET tags = '{oops'")
+    assert [row.artifact.tags for row in catalog.rows()] == [{}]

@@ -142,6 +142,42 @@ def test_a_rename_is_followed_by_latest_and_not_by_versions(datastore: bayou.Dat
     assert [record.name for record in datastore.query()] == ["new"]
 
 
+def test_a_version_is_found_without_a_look_at_the_others(
+    datastore: bayou.Datastore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(3):
+        datastore.write("m", "n", {"n": n}, type="t")
+    looks: list[object] = []
+    monkeypatch.setattr(datastore.catalog, "refresh", looks.append)
+    assert datastore.version("m", "n", 2).attributes == {"n": 1}
+    assert not looks
+
+
+@pytest.mark.parametrize("damage", ["a text that is none", "a page that is none"])
+def test_a_damaged_catalog_is_made_anew_within_the_question(repo: Path, damage: str) -> None:
+    said: list[str] = []
+    with bayou.open(repo) as datastore:
+        for n in range(200):
+            datastore.write("m", f"n{n}", {"n": n}, type="t")
+        datastore.catalog.checkpoint()
+    path = datastore.catalog_path
+    whole = path.read_bytes()
+    if damage == "a text that is none":
+        assert b'{"type":"resource","modelName":"m"}' in whole
+        path.write_bytes(
+            whole.replace(b'{"type":"resource","modelName":"m"}', b'{"type":"resource","modelName":"\xff"}')
+        )
+    else:
+        where = whole.index(b'{"type":"resource","modelName":"m"}') // 4096 * 4096
+        path.write_bytes(whole[:where] + b"\xff" * 4096 + whole[where + 4096 :])
+    with bayou.open(repo, notice=said.append) as datastore:
+        assert len(list(datastore.query('tags.modelName == "m" && name.size() > 0', select="tags.modelName"))) == 200
+    with bayou.open(repo, notice=said.append) as datastore:
+        assert datastore.count("attributes.n >= 100") == 100
+    assert len(said) == 1
+    assert "is kept as" in said[0]
+
+
 def test_gc_shows_what_it_does_and_keeps_what_its_policy_keeps(datastore: bayou.Datastore) -> None:
     for n in range(5):
         datastore.write("m", "n", {"n": n}, type="t", keep=2)

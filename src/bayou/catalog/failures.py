@@ -8,7 +8,8 @@ import apsw
 
 from bayou.errors import BayouError, Corrupt, Denied, ErrorKind, Unavailable
 
-DAMAGED = (apsw.CorruptError, apsw.NotADBError)
+# SQLite does not look at what is in a text.
+DAMAGED = (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError)
 UNWRITABLE = (
     apsw.FullError,
     apsw.ReadOnlyError,
@@ -27,10 +28,10 @@ def translated(path: Path) -> Iterator[None]:
         raise _translate(error, path) from error
 
 
-def _translate(error: apsw.Error, path: Path) -> BayouError:
+def _translate(error: Exception, path: Path) -> BayouError:
     text = f"the catalog {path}: {error}"
     match error:
-        case apsw.CorruptError() | apsw.NotADBError():
+        case apsw.CorruptError() | apsw.NotADBError() | UnicodeDecodeError():
             return Corrupt(
                 str(path),
                 expected="a catalog",

@@ -108,6 +108,14 @@ def row_key(row: Row) -> ArtifactKey:
     return ArtifactKey(row.model, row.artifact.name)
 
 
+def tags_of(text: str) -> dict[str, str]:
+    """What the column `tags` says; nothing where it is garbled, as the bytes of a cache may be."""
+    try:
+        return _TAGS.decode(text)
+    except msgspec.DecodeError:
+        return {}
+
+
 def row_of(values: Sequence[Any]) -> Row:
     """The row of the values of `STORED`."""
     (
@@ -124,7 +132,7 @@ def row_of(values: Sequence[Any]) -> Row:
         lifetime=lifetime,
         garbage_collection=garbage_collection,
         streaming=bool(streaming),
-        tags=_TAGS.decode(tags),
+        tags=tags_of(tags),
         owner=_owner(*of_owner) if of_owner[0] else None,
         created_at=created_at,
         size=size if size_known else None,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from bayou.catalog import Catalog, Row
 from bayou.config import Settings
@@ -14,7 +14,7 @@ from bayou.domain.artifacts import ArtifactKey
 from bayou.domain.models import Model
 from bayou.domain.modeltypes import ModelType
 from bayou.domain.tags import Tags
-from bayou.errors import Denied, ErrorKind, NotFound
+from bayou.errors import Corrupt, Denied, ErrorKind, NotFound
 from bayou.repository.content import Given
 from bayou.repository.holdings import Holdings
 from bayou.repository.machines import machine_name
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from bayou.repository.retention import Collected
 
 Progress = Callable[[int, int | None], None]
+_Answer = TypeVar("_Answer")
 
 
 class Datastore:
@@ -190,25 +191,17 @@ class Datastore:
 
     def version(self, model: str, name: str, version: int) -> Record:
         """A version by its number, which never leads to another name."""
-        found = next((record for record in self.versions(model, name) if record.version == version), None)
-        if found is None:
+        rows = self.catalog.versions(ArtifactKey(self.find_model(model), name), version)
+        if not rows:
             raise self._no_data(model, f"{name} version {version}")
-        return found
+        return self.record(rows[0])
 
     def versions(self, model: str, name: str) -> list[Record]:
         """All versions of a name, newest first."""
-        found = self.find_model(model)
-        key = ArtifactKey(found, name)
-        self.catalog.refresh(key)
-        rows = self.catalog.rows(
-            "namespace = ? AND type = ? AND model_id = ? AND name = ?",
-            (self.namespace, str(found.type), found.id, name),
-            order_by="version DESC",
-        )
-        records = [self.record(row) for row in rows]
-        if not records:
+        rows = self.catalog.versions(ArtifactKey(self.find_model(model), name))
+        if not rows:
             raise self._no_data(model, name)
-        return records
+        return [self.record(row) for row in rows]
 
     def query(  # noqa: PLR0913 - what a question is made of
         self,
@@ -226,31 +219,31 @@ class Datastore:
         """
         from bayou.query import query  # noqa: PLC0415 - as above
 
-        self.catalog.current(self.progress)
-        return query(
-            self.catalog,
-            self.tree,
-            predicate,
-            select=select,
-            limit=limit,
-            order_by=order_by,
-            strict=strict,
-            memory=memory,
+        held = list(memory)
+        return self._asked(
+            lambda: query(
+                self.catalog,
+                self.tree,
+                predicate,
+                select=select,
+                limit=limit,
+                order_by=order_by,
+                strict=strict,
+                memory=held,
+            )
         )
 
     def count(self, predicate: str | None = None) -> int:
         """How many match, without a list of them."""
         from bayou.query import count  # noqa: PLC0415 - as above
 
-        self.catalog.current(self.progress)
-        return count(self.catalog, self.tree, predicate)
+        return self._asked(lambda: count(self.catalog, self.tree, predicate))
 
     def search(self, filters: "Filters", *, newest_first: bool = True) -> list[Record]:
         """The latest versions that words and filters describe."""
         from bayou.query.search import search  # noqa: PLC0415 - as above
 
-        self.catalog.current(self.progress)
-        rows = search(self.catalog, self.namespace, filters, newest_first=newest_first)
+        rows = self._asked(lambda: search(self.catalog, self.namespace, filters, newest_first=newest_first))
         return [self.record(row) for row in rows]
 
     def find_model(self, reference: str) -> Model:
@@ -291,6 +284,19 @@ class Datastore:
             )
 
     # --- how ---------------------------------------------------------------------------------------------------------
+
+    def _asked(self, question: Callable[[], _Answer]) -> _Answer:
+        """The answer of a catalog that is up to date. One that turns out to be damaged was set aside, and so another
+        one is asked, which is made first.
+        """
+        self.catalog.current(self.progress)
+        try:
+            return question()
+        except Corrupt as error:
+            if error.where != str(self.catalog_path):
+                raise
+        self.catalog.current(self.progress)
+        return question()
 
     def _handle(self, model: Model) -> ModelHandle:
         return ModelHandle(self, model.type, model.name or model.id)

@@ -12,9 +12,8 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
 from bayou.catalog import Catalog
+from bayou.catalog.rows import tags_of
 from bayou.domain.artifacts import ArtifactKey
 from bayou.domain.models import Model
 from bayou.errors import ErrorKind, UsageError
@@ -41,7 +40,6 @@ _MOST_MESSAGES: Final = 100
 _OTHERS: Final = "other errors"
 _REMEDY: Final = "Ask for the kind first, as in type(attributes.n) == int && attributes.n > 1, or leave out --strict."
 
-_TAGS: Final = msgspec.json.Decoder(dict[str, str])
 _PLACE: Final = ("namespace", "type", "model_id", "name", "version")
 
 
@@ -239,7 +237,7 @@ def _candidates(plan: Plan, catalog: Catalog, tree: Tree, where: Sql) -> Generat
             for one, value in zip(fields, values[7:first_flag], strict=False)
         }
         if TAGS in plan.reads:
-            known[TAGS] = _TAGS.decode(values[first_flag - 1])
+            known[TAGS] = tags_of(values[first_flag - 1])
         place = (namespace, type_path, model_id, name, version)
         key = _key(*place[1:4]) if namespace == tree.namespace else None
         yield Candidate(
