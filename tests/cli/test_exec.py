@@ -1,15 +1,20 @@
 """`bayou exec` records what a command did, and stands in nobody's way."""
 
+import errno
+import io
 import json
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from bayou.repository import commands, executions
+from bayou.repository.commands import Ended, Sinks
 
 Run = Callable[..., Any]
 """A command in this process, or in one of its own: see the fixtures."""
@@ -42,6 +47,7 @@ def test_the_exit_code_is_passed_on_and_recorded(run: Run, command: str, code: i
 def test_a_command_that_is_not_there_is_a_failed_run(run: Run) -> None:
     said = run(*EXEC, "--", "no-such-command-at-all")
     assert said.code == 127
+    assert "there is no command 'no-such-command-at-all'" in said.err
     (listed,) = run("runs", "list", "--json").json["runs"]
     assert listed["error"]["message"] == "exit code 127: there is no command 'no-such-command-at-all'"
 
@@ -67,6 +73,41 @@ def test_text_is_kept_where_it_is_named_and_files_are_kept_by_their_names(run: R
 def test_text_without_a_name_is_only_in_the_log(run: Run) -> None:
     run(*EXEC, "--", "echo", "fine")
     assert run("data", "list", "--json").json["total"] == 0
+
+
+@pytest.mark.parametrize("printed", ['{"load": NaN}', "[-Infinity]"])
+def test_output_that_json_cannot_hold_is_named_and_stays_in_the_log(run: Run, printed: str) -> None:
+    said = run(*EXEC, "--", "echo", printed)
+    assert (said.code, run("data", "list", "--json").json["total"]) == (0, 0)
+    assert "which JSON cannot hold" in said.err
+    (listed,) = run("runs", "list", "--json").json["runs"]
+    assert run("runs", "show", listed["id"], "--log").out == f"{printed}\n"
+
+
+def test_half_characters_are_json_as_javascript_reads_it(run: Run) -> None:
+    run(*EXEC, "--", "echo", r'{"name": "\ud83d"}')
+    assert run("data", "latest", "web-01", "result", "--json").json["attributes"] == {"name": "\ufffd"}
+
+
+def test_output_that_does_not_fit_on_the_disk_fails_the_run_and_half_of_it_is_not_kept(run: Run) -> None:
+    with Path("/dev/full").open("wb", buffering=0) as full:
+        kept = commands.run_command(
+            ["sh", "-c", "echo '{}'; echo on >&2"], Sinks(full, io.BytesIO(), io.BytesIO(), io.BytesIO()), environ={}
+        )
+    assert (kept.exit_code, kept.last_words) == (0, "on")
+    assert kept.lost is not None
+    assert kept.lost.errno == errno.ENOSPC
+
+    def lose(command: Sequence[str], sinks: Sinks, *, environ: Mapping[str, str]) -> Ended:
+        return commands.run_command(command, sinks, environ=environ)._replace(lost=kept.lost)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(executions, "run_command", lose)
+        said = run(*EXEC, "--", "echo", "{}")
+    assert said.code == 75
+    assert "the output of 'echo'" in said.err
+    (listed,) = run("runs", "list", "--json").json["runs"]
+    assert (listed["status"], listed["artifacts"]["dataArtifacts"]) == ("failed", [])
 
 
 def test_nothing_stays_of_a_failure_with_rollback(run: Run) -> None:

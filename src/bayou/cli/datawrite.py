@@ -6,9 +6,13 @@ from pathlib import Path
 
 import click
 
+from bayou.catalog.attributes import LARGEST
 from bayou.cli import options
 from bayou.cli.session import opened, pairs
 from bayou.cli.terminal import Terminal, size_text
+from bayou.domain.artifacts import JSON
+from bayou.repository import jsontext
+from bayou.repository.record import Record
 
 
 @click.command()
@@ -53,6 +57,10 @@ def write(
             keep=int(gc) if gc.isdecimal() else gc,
             streaming=streaming,
         )
+        if trouble := _trouble(record):
+            terminal.warn(
+                f"{record.model}/{name} is no JSON, whatever its type says, so no query looks into it: {trouble}"
+            )
         _tell(terminal, record.to_dict(), f"{record.model}/{name} version {record.version}, {size_text(record.size)}")
 
 
@@ -101,6 +109,17 @@ def rename(*, model: str, old: str, new: str, repo_dir: Path | None, as_json: bo
 
 
 COMMANDS = (write, append, rename)
+
+
+def _trouble(record: Record) -> str | None:
+    """Why the content is not what its type says, as far as queries look into it."""
+    if record.content_type != JSON or record.streaming or record.size > LARGEST:
+        return None
+    try:
+        jsontext.check(record.read())
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def _tell(terminal: Terminal, document: dict[str, object], text: str) -> None:

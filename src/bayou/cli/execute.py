@@ -48,7 +48,7 @@ def execute(
         started = datastore.model(model_type, model).run(method, rollback=rollback, with_log=True)
         # With --json stdout is for one document; what the command prints goes the way of its errors.
         stdout = sys.stderr.buffer if as_json else sys.stdout.buffer
-        ended, records = executions.execute(started, command, wanted, stdout=stdout)
+        ended, records = executions.execute(started, command, wanted, stdout=stdout, notice=terminal.warn)
         if as_json:
             document = {
                 "id": started.id,
@@ -65,5 +65,7 @@ def execute(
             terminal.document(document)
         else:
             kept = ", ".join(f"{record.name} version {record.version}" for record in records)
-            terminal.say(f"{started.model}: {method} {started.output.status}" + (f"; kept {kept}" if kept else ""))
+            error = started.output.error
+            why = f" ({error.message.splitlines()[0]})" if error else ""
+            terminal.say(f"{started.model}: {method} {started.output.status}{why}" + (f"; kept {kept}" if kept else ""))
     return ended.exit_code

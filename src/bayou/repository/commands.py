@@ -28,6 +28,8 @@ class Ended(NamedTuple):
     exit_code: int
     last_words: str
     interrupted: bool
+    lost: OSError | None = None
+    """Why not all of its output is where it should be."""
 
     @property
     def error(self) -> str:
@@ -68,9 +70,11 @@ def _start(command: Sequence[str], environ: Mapping[str, str], cwd: Path | None)
 def _watched(process: "subprocess.Popen[bytes]", sinks: Sinks) -> Ended:
     both = threading.Lock()
     last: deque[bytes] = deque(maxlen=_TAIL)
+    lost: list[OSError] = []
+    kept = (sinks.stdout, sinks.kept, sinks.log)
     readers = [
-        threading.Thread(target=_pump, args=(process.stdout, (sinks.stdout, sinks.kept), sinks.log, both, None)),
-        threading.Thread(target=_pump, args=(process.stderr, (sinks.stderr,), sinks.log, both, last)),
+        threading.Thread(target=_pump, args=(process.stdout, kept, both, lost, None)),
+        threading.Thread(target=_pump, args=(process.stderr, (sinks.stderr, sinks.log), both, lost, last)),
     ]
     for reader in readers:
         reader.start()
@@ -83,27 +87,41 @@ def _watched(process: "subprocess.Popen[bytes]", sinks: Sinks) -> Ended:
     for reader in readers:
         reader.join()
     words = b"".join(last).decode(errors="replace").strip()
-    return Ended(128 - code if code < 0 else code, words, interrupted)
+    return Ended(128 - code if code < 0 else code, words, interrupted, lost[0] if lost else None)
 
 
 def _pump(
-    source: IO[bytes], sinks: Sequence[BinaryIO], log: BinaryIO, both: threading.Lock, last: deque[bytes] | None
+    source: IO[bytes],
+    sinks: Sequence[BinaryIO],
+    both: threading.Lock,
+    lost: list[OSError],
+    last: deque[bytes] | None,
 ) -> None:
-    """Copy a stream to the log and to whoever else wants it. One who has gone does not keep the others from it."""
+    """Copy a stream to whoever wants it. One who has gone, or is full, does not keep the others from it, nor the
+    command from going on.
+    """
     gone = set[BinaryIO]()
     with source:
         while chunk := source.read(_CHUNK):
-            with both:
-                log.write(chunk)
             for sink in sinks:
                 if sink not in gone:
                     try:
-                        sink.write(chunk)
-                        sink.flush()
+                        with both:
+                            _write(sink, chunk)
                     except BrokenPipeError:
                         gone.add(sink)
+                    except OSError as error:
+                        gone.add(sink)
+                        lost.append(error)
             if last is not None:
                 last.extend(chunk.splitlines(keepends=True))
+
+
+def _write(sink: BinaryIO, chunk: bytes) -> None:
+    left = memoryview(chunk)
+    while left:
+        left = left[sink.write(left) :]  # the log has no buffer, and may take less
+    sink.flush()
 
 
 @contextmanager

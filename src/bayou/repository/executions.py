@@ -4,18 +4,18 @@ import codecs
 import os
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-import msgspec
-
 from bayou.domain.artifacts import JSON
 from bayou.domain.tags import Tags
+from bayou.repository import jsontext
 from bayou.repository.commands import Ended, Sinks, environment, run_command
 from bayou.repository.content import BYTES, TEXT, of_file, of_stream
+from bayou.repository.jsontext import NotFinite
 from bayou.repository.methodruns import FILE, RESOURCE, MethodRun
 from bayou.repository.record import Record
 from bayou.storage.oserrors import translated
@@ -36,24 +36,29 @@ class Wanted:
     tags: Tags = field(default_factory=dict)
 
 
-def execute(
+def execute(  # noqa: PLR0913 - what there is to say about an execution
     run: MethodRun,
     command: Sequence[str],
     wanted: Wanted,
     *,
     stdout: BinaryIO | None = None,
     stderr: BinaryIO | None = None,
+    notice: Callable[[str], None] = lambda _: None,
 ) -> tuple[Ended, list[Record]]:
     """Run it to its end, record that, and give back how it ended and what came of it.
 
-    A command that fails keeps what it printed, as people want to see why; nothing of a run with rollback stays.
+    A command that fails keeps what it printed, as people want to see why; nothing of a run with rollback stays. Where
+    its output could not be written, as on a full disk, the run has failed, and nothing is kept of half an output.
     """
     with run, ExitStack() as opened:
         kept = opened.enter_context(tempfile.TemporaryFile())
         sinks = Sinks(_log(run, opened), kept, stdout or sys.stdout.buffer, stderr or sys.stderr.buffer)
         variables = {"BAYOU_RUN_ID": run.id, "BAYOU_MODEL": str(run.model)}
         ended = run_command(command, sinks, environ=environment(variables))
-        records = [*_output(run, kept, wanted), *_files(run, wanted, required=ended.exit_code == 0)]
+        if ended.lost is not None:
+            with translated(f"the output of {command[0]!r}"):
+                raise ended.lost
+        records = [*_output(run, kept, wanted, notice), *_files(run, wanted, required=ended.exit_code == 0)]
         if ended.interrupted:
             run.cancel(ended.error)
         elif ended.exit_code:
@@ -70,11 +75,15 @@ def _log(run: MethodRun, opened: ExitStack) -> BinaryIO:
         return opened.enter_context(path.open("wb", buffering=0))
 
 
-def _output(run: MethodRun, kept: BinaryIO, wanted: Wanted) -> list[Record]:
+def _output(run: MethodRun, kept: BinaryIO, wanted: Wanted, notice: Callable[[str], None]) -> list[Record]:
     size = kept.tell()
     if size == 0:
         return []
-    is_json = size <= _MOST_JSON and _is_json(kept)
+    try:
+        is_json = size <= _MOST_JSON and _is_json(kept)
+    except NotFinite as error:
+        is_json = False
+        notice(f"what {run.method} printed is no JSON: {error}" + ("" if wanted.output else "; it is in the log only"))
     if wanted.output is None and not is_json:
         return []
     kept.seek(0)
@@ -89,11 +98,13 @@ def _is_json(kept: BinaryIO) -> bool:
     """Whether it is a JSON document; a bare word or number that happens to be one is no result of anything."""
     kept.seek(0)
     content = kept.read().strip()
-    if content[:1] not in {b"{", b"["}:
+    if content.removeprefix(codecs.BOM_UTF8)[:1] not in {b"{", b"["}:
         return False
     try:
-        msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        jsontext.check(content)
+    except NotFinite:
+        raise
+    except ValueError:
         return False
     return True
 
