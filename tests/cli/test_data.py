@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
+import bayou
+from bayou.tree import Change
+
 Run = Callable[..., Any]
 """A command in this process, or in one of its own: see the fixtures."""
 
@@ -155,6 +158,40 @@ def test_a_deletion_that_is_unclear_is_refused(run: Run, arguments: tuple[str, .
     run(*STATE, stdin=b"x")
     assert run("data", "delete", "prod-vpc", *arguments, "--yes").code == 2
     assert run("data", "latest", "prod-vpc", "state").code == 0
+
+
+def test_what_is_no_json_is_kept_and_named(run: Run) -> None:
+    said = run(*STATE, "--content-type", "application/json", stdin=b'{"load": NaN}')
+    assert said.code == 0
+    assert "it holds NaN, which JSON cannot hold" in said.err
+    assert run("data", "get", "prod-vpc", "state").out == '{"load": NaN}'
+    assert "warning" not in run(*STATE, "--content-type", "application/json", stdin=b'{"load": 1}').err
+
+
+def test_a_deletion_of_which_nothing_came_is_a_failure(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise bayou.Unavailable("the disk is full")
+
+    run(*STATE, stdin=b"x")
+    monkeypatch.setattr(Change, "remove_folder", refuse)
+    said = run("data", "delete", "prod-vpc", "state", "--yes")
+    assert said.code == bayou.Unavailable("").exit_code
+    assert "the disk is full" in said.err
+
+
+def test_gc_carries_out_the_plan_that_was_agreed_to(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(3):
+        run(*STATE, "--gc", "2", stdin=b"x")
+
+    def agreed(*_: object, **__: object) -> bool:
+        for _again in range(2):  # while somebody thinks about it
+            bayou.open().write("prod-vpc", "other", "x", keep=1)
+        return True
+
+    monkeypatch.setattr("bayou.cli.datatidy.confirmed", agreed)
+    assert run("data", "gc").code == 0
+    assert run("data", "versions", "prod-vpc", "state", "--json").json["total"] == 2
+    assert run("data", "versions", "prod-vpc", "other", "--json").json["total"] == 2
 
 
 def test_gc_and_prune_do_what_their_dry_runs_say(run: Run) -> None:

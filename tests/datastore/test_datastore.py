@@ -161,14 +161,12 @@ def test_a_damaged_catalog_is_made_anew_within_the_question(repo: Path, damage: 
             datastore.write("m", f"n{n}", {"n": n}, type="t")
         datastore.catalog.checkpoint()
     path = datastore.catalog_path
-    whole = path.read_bytes()
+    whole, tags = path.read_bytes(), b'{"type":"resource","modelName":"m"}'
     if damage == "a text that is none":
-        assert b'{"type":"resource","modelName":"m"}' in whole
-        path.write_bytes(
-            whole.replace(b'{"type":"resource","modelName":"m"}', b'{"type":"resource","modelName":"\xff"}')
-        )
+        assert tags in whole
+        path.write_bytes(whole.replace(tags, tags[:-3] + b'\xff"}'))
     else:
-        where = whole.index(b'{"type":"resource","modelName":"m"}') // 4096 * 4096
+        where = whole.index(tags) // 4096 * 4096
         path.write_bytes(whole[:where] + b"\xff" * 4096 + whole[where + 4096 :])
     with bayou.open(repo, notice=said.append) as datastore:
         assert len(list(datastore.query('tags.modelName == "m" && name.size() > 0', select="tags.modelName"))) == 200

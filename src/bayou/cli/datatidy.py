@@ -57,6 +57,8 @@ def delete(
             _show(terminal, {"cancelled": True}, "nothing was deleted")
             return 0
         deleted = datastore.tidying.delete_each(targets)
+    if not deleted.versions and deleted.failures:
+        raise next(iter(deleted.failures.values()))
     versions = sum(map(len, deleted.versions.values()))
     if name is not None:
         document = {
@@ -91,11 +93,12 @@ def gc(*, dry_run: bool, yes: bool, repo_dir: Path | None, as_json: bool) -> int
     """
     terminal = Terminal(as_json)
     with opened(repo_dir, terminal) as datastore:
-        found = datastore.gc(dry_run=True)
+        plan = datastore.tidying.plan_gc()
+        found = datastore.tidying.gc(plan, dry_run=True)
         if not (dry_run or _agreed(found.to_dict(), yes=yes, terminal=terminal)):
             return 0
         if not dry_run:
-            found = datastore.gc()
+            found = datastore.tidying.gc(plan)
     return _told(terminal, found.to_dict())
 
 
@@ -110,11 +113,12 @@ def prune(*, dry_run: bool, yes: bool, repo_dir: Path | None, as_json: bool) -> 
     """
     terminal = Terminal(as_json)
     with opened(repo_dir, terminal) as datastore:
-        found = datastore.prune(dry_run=True)
+        plan = datastore.tidying.plan_prune()
+        found = datastore.tidying.prune(plan, dry_run=True)
         if not (dry_run or _agreed(found.to_dict(), yes=yes, terminal=terminal)):
             return 0
         if not dry_run:
-            found = datastore.prune()
+            found = datastore.tidying.prune(plan)
     return _told(terminal, found.to_dict())
 
 
@@ -133,7 +137,9 @@ def _told(terminal: Terminal, document: dict[str, object]) -> int:
     would = "would remove" if document["dryRun"] else "removed"
     failed = document.get("failed") or []
     _show(
-        terminal, document, f"{would} {_summary(document)}" if document["versionsDeleted"] else "Nothing to clean up."
+        terminal,
+        document,
+        f"{would} {_summary(document)}" if document["versionsDeleted"] or failed else "Nothing to clean up.",
     )
     for failure in failed:  # type: ignore[attr-defined] # a list of documents
         terminal.warn(f"{failure['data']}: {failure['error']}")

@@ -269,11 +269,11 @@ class Datastore:
 
     def gc(self, *, dry_run: bool = False) -> "Collected":
         """Remove what has expired, and the versions that their policies let go."""
-        return self.tidying.gc(dry_run=dry_run)
+        return self.tidying.gc(self.tidying.plan_gc(), dry_run=dry_run)
 
     def prune(self, *, dry_run: bool = False) -> "Pruned":
         """Remove the data of models that nobody defines any more."""
-        return self.tidying.prune(dry_run=dry_run)
+        return self.tidying.prune(self.tidying.plan_prune(), dry_run=dry_run)
 
     def check_writable(self) -> None:
         if not self._writable:

@@ -10,6 +10,7 @@ from bayou.repository import deletions, pruning, renames, retention, runs
 from bayou.repository.deletions import Deleted, Target
 from bayou.repository.pruning import Pruned
 from bayou.repository.record import Record
+from bayou.repository.removals import Going
 from bayou.repository.retention import Collected, RunIsGone
 
 if TYPE_CHECKING:
@@ -45,25 +46,30 @@ class Tidying:
             Row(self._datastore.namespace, found, artifact, is_latest=True, hydrated=True, row=0)
         )
 
-    def gc(self, *, dry_run: bool = False) -> Collected:
+    def plan_gc(self) -> retention.Plan:
+        """What has expired, and the versions that their policies let go."""
+        self._datastore.catalog.current(self._datastore.progress)
+        return retention.plan_gc(self._holdings, self._run_is_gone())
+
+    def gc(self, plan: retention.Plan, *, dry_run: bool = False) -> Collected:
         if not dry_run:
             self._datastore.check_writable()
-        self._datastore.catalog.current(self._datastore.progress)
-        return retention.collect(
-            self._holdings, retention.plan_gc(self._holdings, self._run_is_gone()), dry_run=dry_run
-        )
+        return retention.collect(self._holdings, plan, dry_run=dry_run)
 
     def gc_of(self, model: Model) -> None:
         """What `autoGc` asks for after a run: this model's expired data and surplus versions."""
         retention.collect(self._holdings, retention.plan_gc(self._holdings, self._run_is_gone(), model=model))
 
-    def prune(self, *, dry_run: bool = False) -> Pruned:
-        if not dry_run:
-            self._datastore.check_writable()
+    def plan_prune(self) -> tuple[Going, ...]:
+        """The data of models that nobody defines any more."""
         self._datastore.catalog.current(self._datastore.progress)
         repo = self._datastore.settings.repo or self._datastore.tree.root
-        is_live = pruning.defined(self._datastore.models, repo / "workflows")
-        return pruning.prune(self._holdings, pruning.plan_prune(self._holdings, is_live), dry_run=dry_run)
+        return pruning.plan_prune(self._holdings, pruning.defined(self._datastore.models, repo / "workflows"))
+
+    def prune(self, plan: tuple[Going, ...], *, dry_run: bool = False) -> Pruned:
+        if not dry_run:
+            self._datastore.check_writable()
+        return pruning.prune(self._holdings, plan, dry_run=dry_run)
 
     def _run_is_gone(self) -> RunIsGone:
         """One look at all records of runs, not one for each artifact (weakness 54)."""
