@@ -176,6 +176,28 @@ def test_a_damaged_catalog_is_made_anew_within_the_question(repo: Path, damage: 
     assert "is kept as" in said[0]
 
 
+def test_metadata_that_nobody_can_read_is_named_by_whoever_meets_it(repo: Path) -> None:
+    said: list[str] = []
+    with bayou.open(repo, notice=said.append) as datastore:
+        first, second = (
+            datastore.write("m", "state", {"n": n}, type="t").path.with_name("metadata.yaml") for n in (1, 2)
+        )
+        second.write_text("nonsense")
+        datastore.catalog.rebuild()
+        assert datastore.latest("m", "state").attributes == {"n": 1}
+        assert len(said) == 1
+        assert "version 1 is shown, as data/t/" in said[0]
+        assert said[0].count("2/metadata.yaml") == 1
+        with pytest.raises(bayou.Corrupt, match=r"2/metadata\.yaml"):
+            datastore.version("m", "state", 2)
+        (notice,) = datastore.query('name == "state"').notices
+        assert notice.startswith("1 version is in no answer")
+        first.write_text("nonsense")
+        datastore.catalog.rebuild()
+        with pytest.raises(bayou.Corrupt, match=r"2/metadata\.yaml"):
+            datastore.latest("m", "state")
+
+
 def test_gc_shows_what_it_does_and_keeps_what_its_policy_keeps(datastore: bayou.Datastore) -> None:
     for n in range(5):
         datastore.write("m", "n", {"n": n}, type="t", keep=2)

@@ -193,6 +193,10 @@ class Catalog:
         """Versions that nobody can use, and names whose folder leads away."""
         return self._read(questions.problems)
 
+    def problems_above(self, row: Row) -> list[Problem]:
+        """Later versions of the same name that nobody can use: this one is the latest for want of them."""
+        return self._read(lambda database: questions.problems_above(database, row.row))
+
     def stats(self) -> questions.Stats:
         return self._read(lambda database: questions.stats(database, self._tree.namespace))
 

@@ -113,6 +113,14 @@ def problems(database: Database) -> list[Problem]:
         ]
 
 
+def problems_above(database: Database, row: int) -> list[Problem]:
+    """Those of later versions of the same name."""
+    sql = """SELECT problem.version, path, message FROM problem JOIN artifact USING (name_row)
+    WHERE artifact.row = ? AND problem.version > artifact.version ORDER BY path"""
+    with database.reading() as connection:
+        return [Problem(*problem) for problem in connection.execute(sql, (row,))]
+
+
 def stats(database: Database, namespace: str) -> Stats:
     with database.reading() as connection:
         connection.execute("BEGIN")
@@ -123,7 +131,7 @@ def stats(database: Database, namespace: str) -> Stats:
 
             versions, size = row("SELECT count(*), coalesce(sum(size), 0) FROM artifact WHERE namespace = ?")
             names, models_ = row(
-                "SELECT count(*), count(DISTINCT type || '/' || model_id) FROM name WHERE namespace = ?"
+                "SELECT count(*), count(DISTINCT type || '/' || model_id) FROM name WHERE namespace = ? AND listed > 0"
             )
             (problems,) = connection.execute("SELECT count(*) FROM problem").fetchone()  # type: ignore[misc]
             by_type = dict(

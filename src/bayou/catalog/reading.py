@@ -17,7 +17,7 @@ from typing import NamedTuple
 from bayou.catalog.attributes import LARGEST, First, attributes_of, first_level, has_attributes
 from bayou.catalog.rows import Row, Stored, is_streaming, row_of, stored
 from bayou.domain.artifacts import Artifact, ArtifactKey, Chain, latest_of_chains
-from bayou.errors import Corrupt, Denied, UsageError
+from bayou.errors import BayouError, Corrupt, Denied, UsageError
 from bayou.layout.artifacts import Part, name_folder
 from bayou.storage.oserrors import translate, translated
 from bayou.tree import Tree
@@ -84,7 +84,7 @@ def read_name(
         folder = look(tree, key)
         place = _place(tree, path)
     except UNUSABLE as error:  # a link that leads away, a folder that may not be read
-        return Found(0, settled=False, marker=None, listed=0, total=0, problems=(Problem(0, path, str(error)),))
+        return Found(0, settled=False, marker=None, listed=0, total=0, problems=(_problem(0, path, error),))
     if folder is None:
         return None
     read: list[Stored] = []
@@ -102,7 +102,7 @@ def read_name(
                 read.append(found)
                 grows |= is_streaming(found)
         except UNUSABLE as error:
-            problems.append(Problem(number, f"{path}/{number}/{Part.METADATA}", str(error)))
+            problems.append(_problem(number, f"{path}/{number}/{Part.METADATA}", error))
     numbers = (*folder.finished, *folder.unfinished)
     # A stream grows, and an unfinished version is finished, without a change of the folder that we look at.
     settled = len(read) + len(kept) == len(numbers) and not grows and not is_racy(folder.changed_ns)
@@ -193,6 +193,10 @@ def fingerprint(stamp: Stamp) -> int:
 
 def is_racy(changed_ns: int) -> bool:
     return time.time_ns() - changed_ns < RACY_NS
+
+
+def _problem(version: int, path: str, error: BayouError) -> Problem:
+    return Problem(version, path, str(error).removeprefix(f"{path}: "))
 
 
 def _place(tree: Tree, folder: str) -> str | None:

@@ -20,6 +20,7 @@ from bayou.repository.holdings import Holdings
 from bayou.repository.machines import machine_name
 from bayou.repository.models import Models, chosen
 from bayou.repository.reads import latest
+from bayou.repository.reads import version as read_version
 from bayou.repository.record import Record
 from bayou.tree import Tree
 
@@ -181,8 +182,11 @@ class Datastore:
             rows = self.catalog.latest(self.namespace, found.id, name)
             rows = [row for row in rows if row.model == found]
         if not rows:
+            latest(self.tree, ArtifactKey(self.find_model(model), name))  # which names metadata that cannot be read
             raise self._no_data(model, name)
         row = max(rows, key=lambda row: row.artifact.version)
+        for problem in self.catalog.problems_above(row):
+            self.notice(f"version {row.artifact.version} is shown, as {problem.path} cannot be used: {problem.message}")
         if row.artifact.renamed_to is not None:
             return self._renamed(row)
         if row.artifact.is_deleted:
@@ -191,8 +195,10 @@ class Datastore:
 
     def version(self, model: str, name: str, version: int) -> Record:
         """A version by its number, which never leads to another name."""
-        rows = self.catalog.versions(ArtifactKey(self.find_model(model), name), version)
+        key = ArtifactKey(self.find_model(model), name)
+        rows = self.catalog.versions(key, version)
         if not rows:
+            read_version(self.tree, key, version)  # which names metadata that cannot be read
             raise self._no_data(model, f"{name} version {version}")
         return self.record(rows[0])
 

@@ -7,16 +7,22 @@ from bayou.domain.suggestions import suggestion
 from bayou.query.fields import TAGS
 from bayou.query.paths import keys
 from bayou.query.planning import Plan
-from bayou.query.running import Found
+from bayou.query.running import LARGEST, Found
 
 
 def notices(plan: Plan, catalog: Catalog, found: Found) -> Iterator[str]:
     if found.undecided:
         what = "1 row" if found.undecided == 1 else f"{found.undecided} rows"
-        yield f"{what} could not be decided, because the content is not on this machine: ask again with --hydrate"
+        yield (
+            f"{what} could not be decided, because the content is not on this machine, or is larger than "
+            f"{LARGEST >> 20} MiB"
+        )
     for message, failure in found.failures.items():
         what = "1 row" if failure.count == 1 else f"{failure.count} rows"
         yield f"{what} left out: {message} (for example {failure.example})"
+    if unusable := len(catalog.problems()):
+        what = "1 version is" if unusable == 1 else f"{unusable} versions are"
+        yield f"{what} in no answer, as nobody can read what is said of them: `bayou status` names them"
     if not found.rows:
         yield from _unknown_keys(plan, catalog)
 

@@ -32,6 +32,8 @@ from bayou.tree import Tree
 Hydrate = Callable[[Sequence[tuple[ArtifactKey, int]]], object]
 """Brings the content of these versions to this machine, as far as it can."""
 
+LARGEST: Final = 2**26
+"""Bytes of content that a predicate looks into: the engine holds a text of that size several times."""
 _FEW: Final = (100, 2_000, 20_000)
 """As few rows are found through an index. Of more, the whole table is looked at, row after row. To count is cheap as
 long as one way in finds few."""
@@ -256,7 +258,9 @@ def _key(type_path: str, model_id: str, name: str) -> ArtifactKey | None:
 
 def _reader(tree: Tree, key: ArtifactKey | None, version: int) -> Callable[[], bytes | None]:
     def read() -> bytes | None:
-        return tree.read(VersionFile(key.model, key.name, version, Part.RAW).path) if key else None
+        if key is None:
+            return None
+        return tree.read(VersionFile(key.model, key.name, version, Part.RAW).path, at_most=LARGEST)
 
     return read
 

@@ -31,7 +31,7 @@ class Contents(Tree):
         self.files: dict[str, bytes] = {}
         self.reads: list[str] = []
 
-    def read(self, path: str) -> bytes | None:
+    def read(self, path: str, *, at_most: int | None = None) -> bytes | None:  # noqa: ARG002 - nothing is that large
         self.reads.append(path)
         return self.files.get(path)
 

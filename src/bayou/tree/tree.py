@@ -72,11 +72,13 @@ class Tree:
         """Where files are before they are in place, and folders after: at the root of the tier of this place."""
         return self._shared_temporaries if place.startswith(self._shared_prefix) else self._local_temporaries
 
-    def read(self, path: str) -> bytes | None:
-        """The whole file, or None where there is none."""
+    def read(self, path: str, *, at_most: int | None = None) -> bytes | None:
+        """The whole file, or None where there is none, or one that is larger."""
         found = self.locate(path)
         with translated(path):
             try:
+                if at_most is not None and os.stat(found).st_size > at_most:
+                    return None
                 return found.read_bytes()
             except (FileNotFoundError, NotADirectoryError):
                 return None
