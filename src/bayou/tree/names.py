@@ -165,9 +165,14 @@ def _marker(path: str) -> int | None:
         link = _LINK.fullmatch(os.readlink(path))  # the older form
         return int(link[1]) if link else None
     try:
-        found = _MARKER.match(os.read(fd, 64))
+        return marker_of(os.read(fd, 64))
     except IsADirectoryError:
         return None
     finally:
         os.close(fd)
+
+
+def marker_of(content: bytes) -> int | None:
+    """Which version `latest` says; None where it says none that can be read."""
+    found = _MARKER.match(content)
     return int(found[1]) if found else None

@@ -1,0 +1,21 @@
+"""One Spark session for all tests of this room, which therefore run in one process."""
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from bayou.pipelines.sessions import session
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "tests/pipelines/" in item.path.as_posix():
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    found = session("local[2]", brief=True, settings={"spark.sql.shuffle.partitions": "2"})
+    yield found
+    found.stop()
