@@ -118,11 +118,11 @@ async def test_a_shard_that_a_paused_writer_writes_late_is_not_believed() -> Non
 
     store.objects[f"_index/{PART_A}.json"] = (late, store.objects[".datastore-index.json"][1])
     await sees(store, machine, expected)
-    assert (await machine.remote.status()).differing == (PART_A,)
+    assert (await machine.remote.status()).shards.differing == (PART_A,)
     done = await machine.commit(Changeset("", (change(expected_contents(expected), version("a", 3)),)))
     assert PART_A in done.parts
     assert (await legacy_scoped_view(store, SOLO, "t/s/a") or {}).keys() == (version("a", 2) | version("a", 3)).keys()
-    assert (await machine.remote.status()).differing == ()
+    assert (await machine.remote.status()).shards.differing == ()
 
 
 def expected_contents(files: dict[str, bytes]) -> dict[str, str | None]:

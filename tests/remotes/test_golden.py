@@ -120,7 +120,7 @@ async def test_after_our_commits_the_existing_client_goes_on(
     await machine.push({"logs/ours": b"x"})
     assert (await legacy_view(store, keys)).keys() == expected | {"logs/ours"}
     status = await Machine(store, namespace).remote.status()
-    assert (status.missing, status.differing, status.is_vouched) == ((), (), True)
+    assert (status.shards.missing, status.shards.differing, status.is_vouched) == ((), (), True)
 
 
 @each

@@ -39,7 +39,7 @@ async def is_whole(store: MemoryStore, files: dict[str, bytes], format_: Format)
     assert (await machine.remote.head()).format is format_
     assert (await legacy_view(store, SOLO)).keys() == files.keys()
     status = await machine.remote.status()
-    assert (status.missing, status.left_over, status.differing) == ((), (), ())
+    assert status.is_sound
 
 
 # Migration.
@@ -269,3 +269,14 @@ async def test_shards_without_meta_and_monolith_are_not_taken_for_a_new_bucket()
         await fresh.commit(Changeset("", (change({}, version("d", 1)),)))
     await machine.remote.rebuild(lambda: True)
     await is_whole(store, START, Format.SHARDED)
+
+
+async def test_a_bucket_that_somebody_filled_by_hand_gets_an_index() -> None:
+    store = MemoryStore()
+    await put_objects(store, START)
+    machine = Machine(store)
+    done = await machine.remote.rebuild(lambda: True)
+    assert (done.format, set(done.recovered)) == (Format.DUAL, set(START))
+    assert (await machine.remote.head()).is_vouched
+    assert await Machine(store).view() == dict.fromkeys(START)
+    assert (await legacy_view(store, SOLO)).keys() == START.keys()

@@ -122,7 +122,9 @@ def _format(remains: _Remains) -> Format:
         return Format.DUAL if said is not None and said[1] == b"1" and has_monolith else Format.SHARDED
     if has_monolith:
         return Format.DUAL
-    return Format.SHARDED if remains.shards or remains.lost else Format.NONE
+    if remains.shards or remains.lost:
+        return Format.SHARDED
+    return Format.DUAL if remains.found.entries else Format.NONE  # somebody filled the bucket by hand
 
 
 async def _sharded(attempt: Attempt, remains: _Remains) -> Rebuilt:
