@@ -10,7 +10,11 @@ from bayou.config.locations import Location
 from bayou.storage import FilesystemStore, Prefix, Store, connect, open_bare
 from bayou.testing import contract
 from bayou.testing.contract import Check
-from bayou.testing.contract.content import a_large_file_goes_up_and_comes_down_in_pieces, readers_see_whole_objects
+from bayou.testing.contract.content import (
+    a_large_file_goes_up_and_comes_down_in_pieces,
+    of_several_large_writes_one_stays_whole,
+    readers_see_whole_objects,
+)
 from bayou.testing.memory import MemoryStore
 from bayou.testing.servers import Server
 
@@ -73,6 +77,7 @@ RCLONE = {
     *contract.CONDITIONAL,
     *contract.RANGES,
     a_large_file_goes_up_and_comes_down_in_pieces,
+    of_several_large_writes_one_stays_whole,
     readers_see_whole_objects,
 }
 

@@ -72,6 +72,8 @@ ROWS: list[tuple[type[Exception], str, type[BayouError], ErrorKind]] = [
     ),
     (obs.AlreadyExistsError, answer("409 Conflict", "BlobAlreadyExists"), Conflict, ErrorKind.ALREADY_EXISTS),
     # transient
+    (obs.GenericError, answer("400 Bad Request", "InvalidBlockList", "PUT"), Unavailable, ErrorKind.TRANSIENT),
+    (obs.GenericError, answer("400 Bad Request", "InvalidPart", "POST"), Unavailable, ErrorKind.TRANSIENT),
     (obs.AlreadyExistsError, answer("409 Conflict", "ConditionalRequestConflict"), Unavailable, ErrorKind.TRANSIENT),
     (obs.AlreadyExistsError, answer("409 Conflict", "OperationAborted"), Unavailable, ErrorKind.TRANSIENT),
     (obs.GenericError, answer("400 Bad Request", "RequestTimeout"), Unavailable, ErrorKind.TRANSIENT),

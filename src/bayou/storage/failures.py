@@ -62,8 +62,9 @@ _BY_CODE: Mapping[str, Meaning] = {
     **dict.fromkeys(("ServerBusy", "TooManyRequests"), _THROTTLED),
     # 409s and 400s of S3 that mean: another request was under way, or this one did not arrive whole.
     **dict.fromkeys(("ConditionalRequestConflict", "OperationAborted", "RequestTimeout", "IncompleteBody"), _PASSING),
-    # Parts that are put together twice, as the answer to the first time was lost; or that somebody cleaned away.
-    "NoSuchUpload": _PASSING,
+    # Parts that are put together twice, as the answer to the first time was lost; or that are gone, since somebody
+    # cleaned them away or, on Azure, put together parts of the same object.
+    **dict.fromkeys(("NoSuchUpload", "InvalidPart", "InvalidBlockList"), _PASSING),
 }
 _OBJECT_MISSING = frozenset({"NoSuchKey", "BlobNotFound", "PathNotFound", "CannotVerifyCopySource"})
 _BY_TEXT: Mapping[str, Meaning] = {

@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from bayou.errors import NotFound, UsageError
+from bayou.errors import NotFound, Unavailable, UsageError
 from bayou.storage.port import Store, Version
 from bayou.testing.contract.expect import file_of, read, refused
 
@@ -159,6 +159,21 @@ async def readers_see_whole_objects(store: Store) -> None:
     await asyncio.gather(write(b"1"), write(b"2"), look(), look())
 
 
+async def of_several_large_writes_one_stays_whole(store: Store) -> None:
+    contents = [os.urandom(LARGE) for _ in range(3)]
+
+    async def write(content: bytes) -> Version | None:
+        with file_of(content) as path:
+            try:
+                return await store.put("large", path)
+            except Unavailable:
+                return None  # another one put its parts together first, and this one may try again
+
+    versions = await asyncio.gather(*(write(content) for content in contents))
+    fetched = await store.get("large")
+    assert await fetched.bytes() == contents[versions.index(fetched.version)]
+
+
 async def a_range_is_a_part(store: Store) -> None:
     content = os.urandom(1000)
     await store.put("a", content)
@@ -193,6 +208,7 @@ CONTENT = (
     a_missing_file_is_an_error_of_the_caller,
     many_calls_at_a_time_do_not_mix,
     readers_see_whole_objects,
+    of_several_large_writes_one_stays_whole,
 )
 
 RANGES = (a_range_is_a_part, a_range_behind_the_end_is_an_error_of_the_caller)
