@@ -176,6 +176,16 @@ async def test_a_folder_where_a_file_is_needed(store: Store, root: Path) -> None
     assert temporaries(root) == []
 
 
+async def test_a_folder_that_takes_the_name_at_the_last_moment(
+    store: Store, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await store.put("a/b", b"")
+    monkeypatch.setattr("bayou.storage.filesystem._look", lambda *_: None)
+    with pytest.raises(Unsupported):
+        await store.put("a", b"")
+    assert temporaries(root) == []
+
+
 # Names
 
 

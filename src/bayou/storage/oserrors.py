@@ -11,6 +11,7 @@ _REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _MISSING = {errno.ENOENT, errno.ENOTDIR, errno.ENXIO}  # the last is a socket where a file should be
 _IMPOSSIBLE = {
     errno.ENAMETOOLONG: "Use shorter names: most file systems allow 255 bytes.",
+    errno.EISDIR: "Use a name that no folder has.",
     errno.EINVAL: "Use names that this file system allows.",
     errno.EILSEQ: "Use names that this file system allows.",
     errno.EFBIG: "Use a file system, or a limit of the process, that allows files of this size.",
