@@ -50,6 +50,11 @@ def test_an_error_needs_nothing_of_others() -> None:
     assert roots - sys.stdlib_module_names == {"bayou"}
 
 
+def test_a_datastore_in_a_folder_needs_no_event_loop() -> None:
+    loaded = loaded_by("import bayou.datastore, bayou.catalog, bayou.repository.saving, bayou.query")
+    assert loaded.isdisjoint({"asyncio", "bayou.storage.connecting", "concurrent.futures", "ssl"})
+
+
 def test_the_version_is_read_without_anything_else() -> None:
     loaded = loaded_by("import bayou; bayou.__version__")
     assert {module for module in loaded if module.startswith("bayou")} == {"bayou", "bayou._version"}

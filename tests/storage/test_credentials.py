@@ -190,7 +190,7 @@ async def test_a_login_that_ends_while_the_store_is_open_is_denied(
             raise RuntimeError("Error loading SSO Token: Token for corp has expired")
 
     found = AwsCredentials("profile p", Expired())  # type: ignore[arg-type] # a provider that only fails
-    monkeypatch.setattr(sys.modules["bayou.storage.connect"], "aws_credentials", lambda *_: found)
+    monkeypatch.setattr(sys.modules["bayou.storage.connecting"], "aws_credentials", lambda *_: found)
     async with connect(new_location(seaweedfs)) as store:
         with pytest.raises(Denied) as caught:
             await store.get("a")
@@ -205,7 +205,7 @@ def test_the_region_of_the_location_goes_before_that_of_the_profile(
         "[profile team]\nregion = eu-central-1\naws_access_key_id = a\naws_secret_access_key = b\n"
     )
     monkeypatch.setenv("AWS_PROFILE", "team")
-    config = sys.modules["bayou.storage.connect"].open_bare(S3("bucket", region="us-east-2"))._client.config
+    config = sys.modules["bayou.storage.connecting"].open_bare(S3("bucket", region="us-east-2"))._client.config
     assert config["region"] == "us-east-2"
-    config = sys.modules["bayou.storage.connect"].open_bare(S3("bucket"))._client.config
+    config = sys.modules["bayou.storage.connecting"].open_bare(S3("bucket"))._client.config
     assert config["region"] == "eu-central-1"

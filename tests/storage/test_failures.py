@@ -333,7 +333,7 @@ async def test_nobody_there_is_unavailable(
 ) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
-    monkeypatch.setattr(sys.modules["bayou.storage.connect"], "_PART_RETRIES", {"max_retries": 0})
+    monkeypatch.setattr(sys.modules["bayou.storage.connecting"], "_PART_RETRIES", {"max_retries": 0})
     store = open_bare(S3("bucket", region="us-east-1", endpoint="http://127.0.0.1:9", path_style=True))
     with pytest.raises(Unavailable) as caught:
         await call(store)

@@ -5,8 +5,8 @@ from bayou.errors import ErrorKind, Unsupported
 from bayou.locks.bodies import DEFAULT_TTL
 from bayou.locks.cells import Cells, SingleWriterCells, StoreCells
 from bayou.locks.files import FileCells
-from bayou.storage.connect import connect
-from bayou.storage.probe import Ability
+from bayou.storage.connecting import connect
+from bayou.storage.probing import Ability
 from bayou.storage.record import Tally
 from bayou.storage.retry import Patience
 
