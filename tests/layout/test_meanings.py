@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from bayou.domain.models import Model
 from bayou.domain.modeltypes import ModelType
 from bayou.errors import UsageError
-from bayou.layout.artifacts import LatestMarker, Part, VersionFile, model_folder, name_folder, version_folder
+from bayou.layout.artifacts import (
+    LatestMarker,
+    Part,
+    VersionFile,
+    model_folder,
+    name_folder,
+    version_folder,
+    version_of,
+    versions_among,
+)
 from bayou.layout.audit import AuditKind, AuditLog
 from bayou.layout.bundles import Bundle
 from bayou.layout.definitions import (
@@ -259,3 +268,11 @@ def test_what_is_put_around_a_name_counts_too(made: Callable[[], Known]) -> None
 @given(known_meanings())
 def test_every_meaning_has_a_safe_path(known: Known) -> None:
     assert fault(known.path) is None
+
+
+_FOLDERS = st.text(st.characters(exclude_characters="/")) | st.from_regex(r"[0-9]{1,17}(\.bak)?\n?", fullmatch=True)
+
+
+@given(st.lists(_FOLDERS))
+def test_versions_are_told_from_other_folders_all_at_once_as_one_by_one(folders: list[str]) -> None:
+    assert versions_among(folders) == {version for folder in folders if (version := version_of(folder))}

@@ -1,6 +1,7 @@
 """Paths of artifacts: `data/{type}/{model}/{name}/{version}/{raw,metadata.yaml}`, and `latest` beside the versions."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -14,6 +15,7 @@ from bayou.layout.typefolders import type_at
 # Strict: existing clients would list `7.bak` and `07` as version 7, but nobody writes them. Numbers of 15 digits are
 # what every client can count to.
 _VERSION = re.compile(r"[1-9][0-9]{0,14}")
+_AMONG_NAMES = re.compile(rf"(?<![^/]){_VERSION.pattern}(?![^/])")
 _END_OF_VERSIONS = 10**15
 
 LATEST = "latest"
@@ -74,6 +76,11 @@ def version_folder(model: Model, name: str, version: int) -> str:
 def version_of(folder: str) -> int | None:
     """The version whose folder is called that, or None."""
     return int(folder) if _VERSION.fullmatch(folder) else None
+
+
+def versions_among(folders: Iterable[str]) -> frozenset[int]:
+    """The versions whose folders are among these: all in one step, as a name may have thousands at each write."""
+    return frozenset(map(int, _AMONG_NAMES.findall("/".join(folders))))
 
 
 def read_artifact(segments: list[str]) -> VersionFile | LatestMarker | None:

@@ -87,12 +87,12 @@ def _latest_of(tree: Tree, key: ArtifactKey) -> Artifact | None:
 
 def _readable(tree: Tree, key: ArtifactKey, where: Position) -> Iterator[Artifact]:
     """The latest version, and those before it, as far as they can be read."""
-    if where.latest is None:
-        return
-    for number in sorted((n for n in where.numbers if n <= where.latest), reverse=True):
+    number = where.latest
+    while number is not None:
         try:
             artifact = read_artifact(tree, key, number)
         except Corrupt:
-            continue
+            artifact = None
         if artifact is not None:
             yield artifact
+        number = max((lower for lower in where.numbers if lower < number), default=None)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from bayou.domain.artifacts import Artifact, ArtifactKey
 from bayou.errors import Corrupt
-from bayou.layout.artifacts import LATEST, Part, VersionFile, name_folder, version_of
+from bayou.layout.artifacts import LATEST, Part, VersionFile, name_folder, versions_among
 from bayou.storage.oserrors import translated
 from bayou.tree.tree import Tree
 from bayou.wire import metadata
@@ -74,7 +74,7 @@ def look(tree: Tree, key: ArtifactKey) -> NameFolder | None:
         if not changed_ns:
             return None
         finished, unfinished = {}, set()
-        for number in filter(None, map(version_of, names)):
+        for number in versions_among(names):
             stamp = _stamp(where(f"{number}/{Part.METADATA}"))
             if stamp is not None:
                 finished[number] = stamp
@@ -90,7 +90,7 @@ def position(tree: Tree, key: ArtifactKey) -> Position:
     places, where = _places(tree, folder)
     with translated(folder):
         names = _names(places)
-        numbers = frozenset(filter(None, map(version_of, names)))
+        numbers = versions_among(names)
         marker = _marker(where(LATEST)) if LATEST in names else None
         latest = _latest(numbers, marker, lambda number: _stamp(where(f"{number}/{Part.METADATA}")) is not None)
     return Position(numbers, marker, latest)
