@@ -40,8 +40,8 @@ contracts: install ## check that each room imports only rooms below it
 
 check: lint types contracts test ## everything above that can fail
 
-bench: install ## run the benchmarks, a few minutes: ratios, measured side by side
-	@for one in storage wire imports; do echo; echo "== $$one"; $(BIN)/python benchmarks/$$one.py $(ARGS) || exit 1; done
+bench: install ## run the benchmarks, some ten minutes: ratios, measured side by side
+	@for one in storage wire imports locks catalog query writes commands; do echo; echo "== $$one"; $(BIN)/python benchmarks/$$one.py $(ARGS) || exit 1; done
 
 lock: install ## bring the locks up to date with pyproject.toml and package.json; ARGS=--upgrade for newer releases
 	@$(PYTHON) scripts/bootstrap.py lock $(ARGS)

@@ -196,7 +196,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Build a catalog, and ask a large one.")
     parser.add_argument("--versions", type=int, default=100_000)
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", action="append", choices=["rebuild", "questions"])
     arguments = parser.parse_args()
     if "rebuild" in (arguments.only or ["rebuild"]):
