@@ -6,6 +6,8 @@ from typing import Protocol
 
 import pytest
 
+from bayou.domain.modeltypes import ModelType
+from bayou.repository.models import Models
 from bayou.storage.port import Store
 from bayou.testing.computers import Computer, name_of
 from bayou.testing.memory import MemoryStore
@@ -146,3 +148,26 @@ async def test_a_cache_of_an_existing_client_is_no_heap_of_conflicts(computer: M
     assert report.conflicts == ["logs/b"]
     assert report.pulled == ["logs/a", "logs/b"]
     assert two.files() == one.files()
+
+
+async def test_one_model_that_two_computers_defined_goes_by_the_id_that_was_published(computer: Make) -> None:
+    """What was never published moves to that id; the other one stays defined, and leads there."""
+    one, two = computer("one"), computer("two")
+    path = "auto-definitions/aws/ec2/vpc/prod.yaml"
+    for each, model_id in ((one, "id-of-one"), (two, "id-of-two")):
+        each.write(path, f"type: aws/ec2/vpc\nid: {model_id}\nname: prod\nversion: 1\n".encode())
+        each.write_version(1, model_id.encode(), model=model_id, name=f"of-{model_id}")
+    await one.sync()
+    await two.sync()
+    await one.sync()
+    assert one.files() == two.files()
+    files = one.files()
+    assert b"id-of-one" in files[path]
+    assert b'aliasOf: "id-of-one"' in files["auto-definitions/aws/ec2/vpc/id-of-two.yaml"]
+    assert files["data/aws/ec2/vpc/id-of-one/of-id-of-two/1/raw"] == b"id-of-two"
+    assert not [path for path in files if path.startswith("data/aws/ec2/vpc/id-of-two/")]
+    models = Models(two.tree, None)
+    assert str(models.of(ModelType("aws/ec2/vpc"), "prod").id) == "id-of-one"
+    assert {model.id for model in models.all()} == {"id-of-one", "id-of-two"}
+    assert models.meant("prod", models.all()).id == "id-of-one"
+    assert [model.id for model in models.chain(models.meant("prod", models.all()))] == ["id-of-one", "id-of-two"]

@@ -18,7 +18,7 @@ from bayou.errors import Corrupt, Denied, ErrorKind, NotFound
 from bayou.repository.content import Given
 from bayou.repository.holdings import Holdings
 from bayou.repository.machines import machine_name
-from bayou.repository.models import Models, chosen
+from bayou.repository.models import Models
 from bayou.repository.reads import latest
 from bayou.repository.reads import version as read_version
 from bayou.repository.record import Record
@@ -179,8 +179,8 @@ class Datastore:
         rows = self.catalog.latest(self.namespace, model, name)
         if not rows or len({row.model for row in rows}) > 1:
             found = self.find_model(model)
-            rows = self.catalog.latest(self.namespace, found.id, name)
-            rows = [row for row in rows if row.model == found]
+            by_id = (self.catalog.latest(self.namespace, model.id, name) for model in self.models.chain(found))
+            rows = next(filter(None, by_id), [])
         if not rows:
             latest(self.tree, ArtifactKey(self.find_model(model), name))  # which names metadata that cannot be read
             raise self._no_data(model, name)
@@ -204,7 +204,11 @@ class Datastore:
 
     def versions(self, model: str, name: str) -> list[Record]:
         """All versions of a name, newest first."""
-        rows = self.catalog.versions(ArtifactKey(self.find_model(model), name))
+        found = self.find_model(model)
+        rows = self.catalog.versions(ArtifactKey(found, name))
+        if not rows:
+            by_id = (self.catalog.versions(ArtifactKey(each, name)) for each in self.models.chain(found))
+            rows = next(filter(None, by_id), [])
         if not rows:
             raise self._no_data(model, name)
         return [self.record(row) for row in rows]
@@ -256,9 +260,9 @@ class Datastore:
         """The model that is meant by its name, by TYPE/NAME, by its id or by the beginning of that."""
         known = self._known_models(reference)
         if known:
-            return chosen(reference, known)
+            return self.models.meant(reference, known)
         self.catalog.current(self.progress)
-        return chosen(reference, [*self._known_models(), *self.models.all()])
+        return self.models.meant(reference, [*self._known_models(), *self.models.all()])
 
     def record(self, row: Row) -> Record:
         return Record(row, self.tree if row.namespace == self.namespace else None)

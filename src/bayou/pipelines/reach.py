@@ -15,7 +15,7 @@ from bayou.layout.keys import Keyspace
 from bayou.remotes.cache import Cache
 from bayou.remotes.looking import Place
 from bayou.remotes.namespaces import namespaces
-from bayou.storage.connect import connect
+from bayou.storage.connecting import connect
 from bayou.storage.port import Store
 
 T = TypeVar("T")

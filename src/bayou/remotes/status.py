@@ -73,9 +73,7 @@ async def shards(place: Place, head: Head, snapshot: Snapshot) -> Shards:
     listed = {*(head.meta.partitions if head.meta else ()), UNPARTITIONED}
     left_over = (name for name, shard in there.items() if name not in listed and shard.size != len(EMPTY.body))
     differing = (
-        name
-        for name, version in head.vouched.items()
-        if name in there and there[name].version not in {None, version}
+        name for name, version in head.vouched.items() if name in there and there[name].version not in {None, version}
     )
     missing = {*snapshot.missing, *(name for name in head.vouched if name not in there)}
     return Shards(tuple(sorted(missing)), tuple(sorted(left_over)), tuple(sorted(differing)))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from bayou.domain.merges.definitions import ALIAS
 from bayou.domain.models import Model
 from bayou.domain.modeltypes import ModelType
 from bayou.errors import Corrupt, UsageError
@@ -23,16 +24,18 @@ _SUFFIXES = (".yaml", ".yml")
 class Definition:
     model: Model
     file: Path
+    alias_of: str | None = None
+    """The id that counts: two machines had defined one model, and data lies under both ids."""
 
 
 def find(folder: Path, model_type: ModelType, name: str, stem: str) -> Definition | None:
     """The definition of a model below a folder of definitions. The file that should have it is looked at first."""
     of_type = folder.joinpath(*model_type.segments)
     direct = _definition(of_type / f"{stem}.yaml", model_type)
-    if direct is not None and is_called(direct.model, name):
+    if direct is not None and _counts(direct, name):
         return direct
     others = (_definition(file, model_type) for file in _files(of_type))
-    return next((found for found in others if found is not None and is_called(found.model, name)), None)
+    return next((found for found in others if found is not None and _counts(found, name)), None)
 
 
 def walk(folder: Path) -> Iterator[Definition]:
@@ -48,6 +51,10 @@ def walk(folder: Path) -> Iterator[Definition]:
 def is_called(model: Model, name: str) -> bool:
     """Whether this is its name, in whichever of the two ways of writing its accents."""
     return model.name is not None and unicodedata.normalize("NFC", model.name) == unicodedata.normalize("NFC", name)
+
+
+def _counts(definition: Definition, name: str) -> bool:
+    return definition.alias_of is None and is_called(definition.model, name)
 
 
 def _files(of_type: Path) -> list[Path]:
@@ -73,7 +80,8 @@ def _definition(file: Path, model_type: ModelType) -> Definition | None:
     try:
         if isinstance(declared, str) and ModelType(declared) != model_type:
             return None
-        return Definition(Model(model_type, model_id, name), file)
+        alias_of = document.get(ALIAS)
+        return Definition(Model(model_type, model_id, name), file, alias_of if isinstance(alias_of, str) else None)
     except UsageError as error:
         raise Corrupt(where, expected=NOUN, found=error.message) from None
 

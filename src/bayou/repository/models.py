@@ -62,6 +62,23 @@ class Models:
             for definition in walk(folder):
                 yield definition.model
 
+    def meant(self, reference: str, candidates: Iterable[Model]) -> Model:
+        """Which of these is meant (`chosen`). Ids that were given up lead to the one that was kept."""
+        models = list(candidates)
+        if len({(model.type, model.id) for model in models}) > 1:
+            kept = self.kept_ids()
+            models = [kept.get(model, model) for model in models]
+        return chosen(reference, models)
+
+    def chain(self, model: Model) -> list[Model]:
+        """A model by its id, and by the ids that lead to it."""
+        return [model, *(given_up for given_up, kept in self.kept_ids().items() if kept == model)]
+
+    def kept_ids(self) -> dict[Model, Model]:
+        """Models as they are called by ids that were given up, and as they are called now."""
+        found = (definition for folder in self._folders() for definition in walk(folder))
+        return {each.model: Model(each.model.type, each.alias_of, each.model.name) for each in found if each.alias_of}
+
     def _find(self, model_type: ModelType, name: str) -> Definition | None:
         auto = definition_stem(name, derived_id(self._tree.namespace, model_type, name))
         stems = (_file_stem(name), auto) if self._folder else (auto,)

@@ -6,7 +6,7 @@ from bayou.catalog import Catalog
 from bayou.domain.models import Model
 from bayou.domain.modeltypes import ModelType
 from bayou.layout.typefolders import type_at
-from bayou.repository.models import Models, chosen
+from bayou.repository.models import Models
 
 
 def resolve(reference: str, models: Models, catalog: Catalog, namespace: str) -> Model:
@@ -25,8 +25,8 @@ def resolve(reference: str, models: Models, catalog: Catalog, namespace: str) ->
     ]
     if len({model.type for model in found}) == 1:
         # Its data may also be under ids that it had before; it goes by the one that it has now.
-        return (models.find(found[0].type, name) if len(found) > 1 else None) or chosen(reference, found)
-    return chosen(reference, [*_in_catalog(catalog, namespace), *models.all()])
+        return (models.find(found[0].type, name) if len(found) > 1 else None) or models.meant(reference, found)
+    return models.meant(reference, [*_in_catalog(catalog, namespace), *models.all()])
 
 
 def _in_catalog(catalog: Catalog, namespace: str, column: str | None = None, value: str = "") -> Iterator[Model]:

@@ -6,6 +6,9 @@ from typing import Any, TypeAlias
 
 from bayou.domain.merges.resolution import Rehome, TakeRemote
 
+ALIAS = "aliasOf"
+"""In a definition: the id that counts. Synced as any definition is, so whoever has the data knows whose it is."""
+
 Aliases: TypeAlias = frozenset[frozenset[str]]
 """Pairs of ids that are one model. They only ever grow, so two machines' lists merge by union."""
 
@@ -17,6 +20,11 @@ def merge_definitions(
     if isinstance(ours, str) and isinstance(theirs, str) and ours != theirs:
         return Rehome(given_up=ours, kept=theirs)
     return TakeRemote(keep_aside=written_here)
+
+
+def alias_of(definition: Mapping[str, Any], kept: str) -> dict[str, Any]:
+    """The definition of an id that was given up. It goes on being defined: what was published under it is no orphan."""
+    return {**definition, ALIAS: kept}
 
 
 def with_alias(aliases: Aliases, rehomed: Rehome) -> Aliases:
