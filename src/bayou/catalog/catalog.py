@@ -1,6 +1,6 @@
 """The catalog: one SQLite file that knows what is in a tree. A cache: the files are the truth, and it follows them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +18,7 @@ from bayou.catalog.parquet import export_parquet
 from bayou.catalog.reading import Problem, changed_ns, read_name, rows_in_files
 from bayou.catalog.refreshing import Begun, Looked, add, begin, look_at, look_at_written, store
 from bayou.catalog.rows import STORED, Row, Value, row_key, row_of
-from bayou.catalog.storing import NameState, bind, is_bound, recall, state_of
+from bayou.catalog.storing import NameState, bind, is_bound, position, recall, set_position, state_of
 from bayou.catalog.sweeping import Eyes, Progress, Sweep, Sweeping, is_due
 from bayou.domain.artifacts import ArtifactKey
 from bayou.domain.namespaces import check_namespace
@@ -27,21 +27,27 @@ from bayou.tree import Tree
 
 _Result = TypeVar("_Result")
 
+News = Callable[[str | None], tuple[str, Collection[ArtifactKey] | None]]
+"""Which names somebody else changed since a position in his log, and the position that this reaches. None: he does not
+know any more.
+"""
+
 
 class Catalog:
     """Use it as a context manager, or close it. Several threads and processes may share one file."""
 
-    def __init__(self, path: Path, tree: Tree, notice: Notice) -> None:
+    def __init__(self, path: Path, tree: Tree, notice: Notice, news: News | None = None) -> None:
         self._path = path
         self._tree = tree
         self._notice = notice
+        self._news = news
         self._said: set[str] = set()
         self._database = open_database(path, self._say)
 
     @classmethod
-    def open(cls, path: Path, tree: Tree, *, notice: Notice = lambda _: None) -> Self:
+    def open(cls, path: Path, tree: Tree, *, notice: Notice = lambda _: None, news: News | None = None) -> Self:
         """Open the catalog of a tree, or create it. What a process that died was writing is looked at again."""
-        catalog = cls(path, tree, notice)
+        catalog = cls(path, tree, notice, news)
         with catalog._forgiving():
             catalog._bind()
             catalog.replay()
@@ -113,8 +119,20 @@ class Catalog:
         """
         with self._forgiving():
             self.replay()
+            self.catch_up(progress)
             if self._read(is_due):
                 self.sweep(progress)
+
+    def catch_up(self, progress: Progress | None = None) -> None:
+        """Look at the names that a sync changed since the last time; where its log ends, at every version of all."""
+        if self._news is None:
+            return
+        reached, keys = self._news(self._read(_position))
+        if keys is not None and not keys:
+            return
+        done = self.sweep(progress, thorough=True) if keys is None else self._follow(keys, progress)
+        if not done.failures:
+            self._write(lambda connection: set_position(connection, reached))
 
     def latest(self, namespace: str, model: str, name: str) -> list[Row]:
         """The latest versions of a name, one for each chain of writers; the model goes by its name or its id.
@@ -246,13 +264,13 @@ class Catalog:
                 raise
 
     def _sweep(self, eyes: Eyes, progress: Progress | None) -> Sweep:
-        with translated(self._path):
-            database = self._database
-            try:
-                return Sweeping(database, self._tree, self._write, eyes, progress or _unwatched).sweep()
-            except DAMAGED:
-                self._replace(database)
-                return Sweeping(self._database, self._tree, self._write, eyes, progress or _unwatched).sweep()
+        return self._read(lambda database: self._sweeping(database, eyes, progress).sweep())
+
+    def _follow(self, keys: Collection[ArtifactKey], progress: Progress | None) -> Sweep:
+        return self._read(lambda database: self._sweeping(database, Eyes.CHANGED, progress).follow(keys))
+
+    def _sweeping(self, database: Database, eyes: Eyes, progress: Progress | None) -> Sweeping:
+        return Sweeping(database, self._tree, self._write, eyes, progress or _unwatched)
 
     def _begin(self, keys: Iterable[ArtifactKey]) -> tuple[list[int], dict[ArtifactKey, Begun]]:
         namespace = self._tree.namespace
@@ -364,3 +382,8 @@ def _unwatched(_done: int, _total: int | None) -> None:
 def _left_behind(database: Database) -> dict[int, ArtifactKey]:
     with database.reading() as connection:
         return left_behind(connection)
+
+
+def _position(database: Database) -> str | None:
+    with database.reading() as connection:
+        return position(connection)

@@ -99,6 +99,16 @@ def meta(connection: apsw.Connection, key: str) -> int:
     return int(found[0]) if found else 0
 
 
+def position(connection: apsw.Connection) -> str | None:
+    """How far a log of changes was followed."""
+    found = connection.execute("SELECT value FROM meta WHERE key = 'position'").fetchone()
+    return str(found[0]) if found else None
+
+
+def set_position(connection: apsw.Connection, reached: str) -> None:
+    connection.execute("INSERT OR REPLACE INTO meta VALUES('position', ?)", (reached,))
+
+
 def drops(connection: apsw.Connection) -> int:
     return meta(connection, "drops")
 
@@ -131,7 +141,7 @@ def bind(connection: apsw.Connection, tree: Tree) -> None:
     } - foreign:
         storing.drop_namespace(namespace)
     connection.execute("DELETE FROM foreign_namespace WHERE namespace = ?", (tree.namespace,))
-    connection.execute("DELETE FROM model; DELETE FROM intent; DELETE FROM meta WHERE key = 'swept_ms'")
+    connection.execute("DELETE FROM model; DELETE FROM intent; DELETE FROM meta WHERE key IN ('swept_ms', 'position')")
     connection.execute("INSERT OR REPLACE INTO meta VALUES('place', ?)", (_place(tree),))
 
 

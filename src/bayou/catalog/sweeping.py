@@ -7,7 +7,7 @@ three cannot disagree, and whichever was interrupted, the next sweep goes on.
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple, TypeVar
 
@@ -90,9 +90,29 @@ class Sweeping:
         started = time.monotonic()
         known = self._start()
         missing = set(known)
+        self._look(self._tasks(known, missing))
+        for path in missing:
+            type_path, _, model_id = path.rpartition("/")
+            self._gone += (key_at(type_path, model_id, name) for name in self._remembered(type_path, model_id))
+        for first in range(0, len(self._gone), _AT_ONCE):
+            self._drop(self._gone[first : first + _AT_ONCE])
+        seconds = time.monotonic() - started
+        self._finish(missing, seconds)
+        self._progress(self._looked, self._looked)
+        return Sweep(self._names, self._looked, self._changed, self._dropped, tuple(self._failures), seconds)
+
+    def follow(self, keys: Collection[ArtifactKey]) -> Sweep:
+        """Look at these names and no others: somebody knows that no more have changed."""
+        started = time.monotonic()
+        self._names = len(keys)
+        self._look(self._named(keys))
+        self._progress(self._looked, self._looked)
+        return Sweep(self._names, self._looked, self._changed, 0, tuple(self._failures), time.monotonic() - started)
+
+    def _look(self, tasks: Iterable[Task]) -> None:
         batch: list[Looked] = []
         versions = 0
-        for task, answer in look_at_all(self._tree, self._tasks(known, missing)):
+        for task, answer in look_at_all(self._tree, tasks):
             before = self._before.popleft()
             if answer.failure is not None:
                 self._failures.append(answer.failure)
@@ -107,15 +127,12 @@ class Sweeping:
                 self._store(batch)
                 batch, versions = [], 0
         self._store(batch)
-        for path in missing:
-            type_path, _, model_id = path.rpartition("/")
-            self._gone += (key_at(type_path, model_id, name) for name in self._remembered(type_path, model_id))
-        for first in range(0, len(self._gone), _AT_ONCE):
-            self._drop(self._gone[first : first + _AT_ONCE])
-        seconds = time.monotonic() - started
-        self._finish(missing, seconds)
-        self._progress(self._looked, self._looked)
-        return Sweep(self._names, self._looked, self._changed, self._dropped, tuple(self._failures), seconds)
+
+    def _named(self, keys: Iterable[ArtifactKey]) -> Iterator[Task]:
+        for key in keys:
+            before = self._recall(key)
+            self._before.append(before)
+            yield Task(key.model.type.normalised, key.model.id, key.name, before.known)
 
     def _start(self) -> dict[str, ModelState]:
         with self._database.reading() as connection:
