@@ -174,6 +174,15 @@ class BaseRows:
         ((found,),) = self._database.read(lambda connection: rows(connection, select, (self._namespace,)))
         return int(found)
 
+    def absent_count(self) -> int:
+        """Of how many of them the content is not here."""
+        select = (
+            "SELECT count(*) FROM bound CROSS JOIN base USING(side)"
+            " WHERE namespace = ? AND here = 0 AND content IS NOT NULL"
+        )
+        ((found,),) = self._database.read(lambda connection: rows(connection, select, (self._namespace,)))
+        return int(found)
+
     def files(self, within: str = "") -> Iterator[tuple[str, ContentId]]:
         """Paths and contents, in the order of the paths; of all, or of a file or a folder."""
         return ((known.path, known.content) for known in self.rows(within) if known.content is not None)
