@@ -24,7 +24,8 @@ _COLUMNS = (
 )
 _TABLE = f"CREATE TABLE line({_COLUMNS}, PRIMARY KEY(path)) WITHOUT ROWID"
 
-DANGLING = "listed_size IS NOT NULL AND object_size IS NULL"
+# What to ask for.
+LISTED = "listed_size IS NOT NULL"
 DOUBTFUL = "listed_size IS NOT NULL AND object_size IS NOT listed_size"
 ORPHANED = "listed_size IS NULL AND object_size IS NOT NULL"
 STORED = "listed_size IS NOT NULL AND object_size IS NOT NULL"
@@ -99,11 +100,12 @@ class Ledger:
         bounds = (f"{folder}/", f"{folder}0")
         self._connection.execute("DELETE FROM line WHERE path >= ? AND path < ? AND listed_size IS NULL", bounds)
 
-    def lines(self, where: str = "TRUE") -> Iterator[Line]:
-        """Page by page, so that whoever reads may write what he finds out."""
-        last: Any = ""
-        select = f"SELECT {_COLUMNS} FROM line WHERE path > ? AND ({where}) ORDER BY path LIMIT {_PAGE}"  # noqa: S608 - ours
-        while page := self._connection.execute(select, (last,)).fetchall():
+    def lines(self, where: str = "TRUE", *, within: str = "") -> Iterator[Line]:
+        """Page by page, so that whoever reads may write what he finds out. `within` is a folder."""
+        last: Any = f"{within}/" if within else ""
+        end = f"{within}0" if within else "\U0010ffff"
+        select = f"SELECT {_COLUMNS} FROM line WHERE path > ? AND path < ? AND ({where}) ORDER BY path LIMIT {_PAGE}"  # noqa: S608 - ours
+        while page := self._connection.execute(select, (last, end)).fetchall():
             for row in page:
                 yield _line(row)
             last = page[-1][0]

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from bayou.layout.keys import CATALOG_EXPORT
 from bayou.remotes import Format
 from bayou.sync import survey
 from bayou.sync.ends import Ends
@@ -67,7 +68,7 @@ async def verify(ends: Ends, *, content: bool = False, seen: Seen = lambda _: No
         marks = _marks(ends)
         for line in ledger.lines():
             in_bucket = of_object(line)
-            if in_bucket is not None:
+            if in_bucket is not None and (line.listed_size is not None or is_ours(ends, line.path)):
                 yield in_bucket
             if crosses(ends.tree.tiers, line.path) and not walk.met(line.path):
                 in_cache = _of_file(line, is_marked=_is_marked(f"{_prefix(ends)}{line.path}", marks))
@@ -109,6 +110,11 @@ def of_object(line: Line) -> Difference | None:
     else:
         return None
     return Difference(kind, line.path, why)
+
+
+def is_ours(ends: Ends, path: str) -> bool:
+    """Whether an object that nobody lists lies where the files of a datastore do."""
+    return ends.tree.tiers.is_shared(path) or path == CATALOG_EXPORT
 
 
 def _of_file(line: Line, *, is_marked: bool) -> Difference | None:
