@@ -1,14 +1,16 @@
 """What both sides agree on after a sync: markers that moved, parts of the index that hold nothing new any more."""
 
-from bayou.domain.plan import Action
+from bayou.domain.plan import Action, Step
 from bayou.domain.scopes import EVERYTHING
 from bayou.errors import BayouError
 from bayou.remotes import Commit, Format
+from bayou.remotes.objects import each
 from bayou.remotes.parts import part_name
 from bayou.sync import markers
 from bayou.sync.agreed import Agreed
 from bayou.sync.base import Known
 from bayou.sync.ends import Ends
+from bayou.sync.markers import Marker
 from bayou.sync.mirror import Verified
 from bayou.sync.planning import Planned, crosses, store_time
 from bayou.sync.pushing import point_here
@@ -50,20 +52,24 @@ def agree_after(agreed: Agreed, planned: Planned, done: Commit) -> None:
 
 async def settle_markers(ends: Ends, planned: Planned, report: Report) -> None:
     """Move the markers of this cache that are behind; those that are ahead are for a push to tell of."""
+    steps = markers.markers_of(planned)
     # Also what only a push will list: a marker never goes back behind a version that is on its way.
     coming = [step.unit.key for step in planned.plan.steps if step.action in (Action.PUSH, Action.READD)]
     going = [step.unit.key for step in planned.plan.steps if step.action in (Action.DELETE_REMOTE, Action.BURY)]
-    for step in markers.markers_of(planned):
+    versions = markers.versions_of(ends, planned, steps, coming, going)
+
+    async def settle(step: Step) -> Marker | None:
         try:
-            marker = await markers.settle(ends, planned, step, coming, going)
-            if marker.content is None or marker.is_news_there:
-                continue
-            if not marker.is_news_here:
-                ends.journal.base.agree([(marker.path, marker.sha256 or "")], as_of=planned.scan.sequence)
-            elif await point_here(ends, planned, marker):
-                report.pulled.append(marker.path)
+            return await markers.settle(ends, step, versions[step.unit.key])
         except BayouError as error:
             report.failed[step.unit.key] = str(error)
+            return None
+
+    settled = [marker for marker in await each(ends.pulls, steps, settle) if marker is not None]
+    theirs = [marker for marker in settled if marker.content is not None and not marker.is_news_there]
+    same = [(marker.path, marker.sha256 or "") for marker in theirs if not marker.is_news_here]
+    ends.journal.base.agree(same, as_of=planned.scan.sequence)
+    report.pulled += await point_here(ends, planned, [marker for marker in theirs if marker.is_news_here], report)
 
 
 def is_done(scan: Scan, known: Known | None, path: str) -> bool:

@@ -7,7 +7,7 @@ small transactions, since each row is true by itself and others want to mark in 
 import json
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -74,9 +74,9 @@ class BaseRows:
         def agree(connection: apsw.Connection, chunk: Sequence[tuple[str, ContentId]]) -> None:
             side = self._number(connection)
             removals = rows(connection, "SELECT path FROM dirty WHERE removed > ?", (as_of,))
-            for path, content in chunk:
+            self._put(connection, side, chunk, here=True)
+            for path, content in chunk if removals else ():
                 inside = self._prefix + path
-                self._put(connection, side, inside, content, here=True)
                 is_removed = any(is_within(inside, folder) for (folder,) in removals)
                 if is_removed and not os.path.lexists(self._cache / inside):
                     connection.execute("INSERT INTO intent VALUES(?, ?, ?)", (side, inside, bytes.fromhex(content)))
@@ -87,9 +87,7 @@ class BaseRows:
         """Both sides agree on this, and the content is not here: metadata-only pulls, and what only the base learns."""
 
         def know(connection: apsw.Connection, chunk: Sequence[tuple[str, ContentId]]) -> None:
-            side = self._number(connection)
-            for path, content in chunk:
-                self._put(connection, side, self._prefix + path, content, here=False)
+            self._put(connection, self._number(connection), chunk, here=False)
 
         self._in_chunks(files, know)
 
@@ -187,12 +185,18 @@ class BaseRows:
         """Paths and contents, in the order of the paths; of all, or of a file or a folder."""
         return ((known.path, known.content) for known in self.rows(within) if known.content is not None)
 
+    def files_in(self, folders: Collection[str]) -> list[tuple[str, ContentId]]:
+        """Paths and contents of many folders, all of one moment."""
+        if not folders:
+            return []
+        return [(known.path, known.content) for known in self._rows(_ROWS, folders) if known.content is not None]
+
     def rows(self, within: str = "") -> Generator[Known]:
-        return self._rows(_ROWS, within)
+        return self._rows(_ROWS, [within])
 
     def absent(self, within: str = "") -> Generator[Known]:
         """What is not here, whether somebody wants it or not. Costs nothing where all is here."""
-        return self._rows(_ABSENT, within)
+        return self._rows(_ABSENT, [within])
 
     def has_absent(self) -> bool:
         """Whether anything that both sides know is not here (sync spec 4.9): one look, however much there is."""
@@ -229,24 +233,28 @@ class BaseRows:
 
         return self._database.read(intents)
 
-    def _rows(self, select: str, within: str) -> Generator[Known]:
-        inside = self._prefix + within if within else self._namespace
+    def _rows(self, select: str, folders: Iterable[str]) -> Generator[Known]:
         with self._database.stream() as connection:
-            for first, end in at_or_below(inside):
-                for each in connection.execute(select, (self._namespace, first, end)):
-                    yield self._known(each)
+            for within in folders:
+                for first, end in at_or_below(self._prefix + within if within else self._namespace):
+                    for each in connection.execute(select, (self._namespace, first, end)):
+                        yield self._known(each)
 
     def _known(self, found: Row) -> Known:
         path, content, here, wanted = found
         return Known(path[len(self._prefix) :], None if content is None else content.hex(), bool(here), bool(wanted))
 
-    def _put(self, connection: apsw.Connection, side: int, path: str, content: ContentId, *, here: bool) -> None:
-        connection.execute(
+    def _put(
+        self, connection: apsw.Connection, side: int, files: Sequence[tuple[str, ContentId]], *, here: bool
+    ) -> None:
+        connection.executemany(
             "INSERT INTO base VALUES(?1, ?2, ?3, ?4, ?4, NULL) ON CONFLICT(side, path) DO UPDATE"
             " SET version = CASE WHEN content = ?3 THEN version END, content = ?3, here = ?4, wanted = max(wanted, ?4)",
-            (side, path, bytes.fromhex(content), here),
+            [(side, self._prefix + path, bytes.fromhex(content), here) for path, content in files],
         )
-        connection.execute("DELETE FROM intent WHERE side = ? AND path = ?", (side, path))
+        connection.executemany(
+            "DELETE FROM intent WHERE side = ? AND path = ?", [(side, self._prefix + path) for path, _ in files]
+        )
 
     def _in_chunks(self, items: Iterable[_Item], work: Callable[[apsw.Connection, Sequence[_Item]], None]) -> None:
         remaining = iter(items)

@@ -1,18 +1,18 @@
 """The `latest` markers of a plan: where each points once the versions of its name are settled."""
 
 import hashlib
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from bayou.domain.content import ContentId
 from bayou.domain.merges.markers import merge_latest
 from bayou.domain.plan import Action, Step
 from bayou.domain.units import Kind
-from bayou.layout.artifacts import LATEST, Part, version_of
+from bayou.layout.artifacts import LATEST, version_of
 from bayou.remotes.objects import read
 from bayou.sync.ends import Ends
 from bayou.sync.planning import Planned
-from bayou.sync.views import listed_within
+from bayou.sync.views import listed_versions
 
 _MOST_BYTES = 64
 
@@ -49,17 +49,24 @@ class Marker:
         return self.sha256 != self.local
 
 
-async def settle(ends: Ends, planned: Planned, step: Step, coming: Iterable[str], going: Iterable[str]) -> Marker:
-    """Decide where a marker points. `coming` and `going` are version folders that the same commit lists and unlists."""
-    path = step.unit.key
-    family = path.removesuffix(f"/{LATEST}")
-    versions = {
-        number
-        for listed in listed_within(ends, planned, family)
-        if listed.endswith(f"/{Part.METADATA}") and (number := version_of(listed.split("/")[-2])) is not None
-    }
-    versions = (versions | _numbers(family, coming)) - _numbers(family, going)
+def versions_of(
+    ends: Ends, planned: Planned, steps: Iterable[Step], coming: Iterable[str], going: Iterable[str]
+) -> dict[str, set[int]]:
+    """By marker, the versions that are listed once a plan is carried out, which lists and unlists these folders."""
+    versions = listed_versions(ends, planned, [_name_of(step.unit.key) for step in steps])
+    for name, number in _numbers(coming):
+        if name in versions:
+            versions[name].add(number)
+    for name, number in _numbers(going):
+        if name in versions:
+            versions[name].discard(number)
+    return {f"{name}/{LATEST}": numbers for name, numbers in versions.items()}
+
+
+async def settle(ends: Ends, step: Step, versions: set[int]) -> Marker:
+    """Decide where a marker points, among these versions."""
     says = {content: body async for content, body in _bodies(ends, step, versions)}
+    path = step.unit.key
     base, local, remote = (_number(says.get(side.get(path) or "")) for side in (step.base, step.local, step.remote))
     to = merge_latest(base, local, remote, versions=versions, renumbered={}).to
     return Marker(step, None if to is None else _body(step, to, says))
@@ -104,9 +111,14 @@ def _number(body: bytes | None) -> int | None:
     return int(digits) if digits.isdigit() and len(digits) < 16 and int(digits) else None
 
 
-def _numbers(family: str, folders: Iterable[str]) -> set[int]:
-    return {
-        number
-        for folder in folders
-        if folder.rpartition("/")[0] == family and (number := version_of(folder.rpartition("/")[2])) is not None
-    }
+def _numbers(folders: Iterable[str]) -> Iterator[tuple[str, int]]:
+    """Names and numbers of version folders, among other units."""
+    for folder in folders:
+        name, _, number = folder.rpartition("/")
+        version = version_of(number)
+        if version is not None:
+            yield name, version
+
+
+def _name_of(marker: str) -> str:
+    return marker.removesuffix(f"/{LATEST}")

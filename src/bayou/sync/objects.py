@@ -10,6 +10,9 @@ from bayou.domain.content import ContentId
 from bayou.errors import Conflict, NotFound, Unavailable
 from bayou.storage.port import Fetched, Store, Version
 
+SMALL = 256 << 10
+"""Up to this size an object is held in memory until it is in place: less than a file of its own costs."""
+
 _TRIES = 3
 
 
@@ -46,7 +49,7 @@ async def bring(store: Store, key: str, temporary: Callable[[], Path], seen: Cal
         fetched = await store.get(key)
     except NotFound:
         return None
-    if fetched.has_arrived:
+    if fetched.has_arrived or fetched.meta.size <= SMALL:
         body = await fetched.bytes()
         seen(len(body))
         return Arrived(hashlib.sha256(body).hexdigest(), len(body), fetched.version, body)

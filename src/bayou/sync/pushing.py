@@ -108,9 +108,8 @@ async def commit(ends: Ends, prepared: Prepared, report: Report) -> Commit | Non
             raise Conflict("the lock was lost before the commit began", kind=ErrorKind.LOCK_LOST)
         done = await ends.remote.commit(prepared.changeset, lambda: hold.seems_held)
     committed = set(map(id, done.committed))
-    for work in prepared.works:
-        if id(work.change) in committed:
-            await _acknowledge(ends, prepared.planned, work, report)
+    works = [work for work in prepared.works if id(work.change) in committed]
+    await _acknowledge(ends, prepared.planned, works, report)
     return done
 
 
@@ -118,30 +117,35 @@ async def commit(ends: Ends, prepared: Prepared, report: Report) -> Commit | Non
 
 
 async def _works(
-    ends: Ends, planned: Planned, ready: Sequence[Step], uploaded: Mapping[str, Uploaded], report: Report
+    ends: Ends, planned: Planned, ready: Sequence[Step], uploaded: dict[str, Uploaded], report: Report
 ) -> list[Work]:
     """Group what belongs to one name around its marker."""
-    names: dict[str, list[Step]] = {}
-    works = []
     settling = {step.unit.key: step for step in markers.markers_of(planned)}
+    names: dict[str, list[Step]] = {path: [] for path in settling}
+    alone = []
     for step in ready:
-        if step.unit.marker in settling:
-            names.setdefault(step.unit.marker, []).append(step)
-        else:
-            works.append(await _work(ends, planned, (step,), None, uploaded))
-    for path, step in settling.items():
-        steps = tuple(names.get(path, ()))
-        coming = [s.unit.key for s in steps if s.action in (Action.PUSH, Action.READD)]
-        going = [s.unit.key for s in steps if s.action in (Action.DELETE_REMOTE, Action.BURY)]
+        names[step.unit.marker].append(step) if step.unit.marker in names else alone.append(step)
+    coming = [step.unit.key for step in ready if step.action in (Action.PUSH, Action.READD)]
+    going = [step.unit.key for step in ready if step.action in (Action.DELETE_REMOTE, Action.BURY)]
+    versions = markers.versions_of(ends, planned, settling.values(), coming, going)
+    known = ends.journal.base.versions(settling)
+
+    async def gather(path: str) -> Work | None:
         try:
-            marker = await markers.settle(ends, planned, step, coming, going)
-            if steps or marker.is_news_there:
-                works.append(await _work(ends, planned, steps, marker, uploaded))
+            marker = await markers.settle(ends, settling[path], versions[path])
+            if not names[path] and not marker.is_news_there:
+                return None
+            if marker.content is not None and marker.is_news_there:
+                uploaded[path] = await _upload_marker(ends, planned, marker, known)
+            return await _work(ends, planned, tuple(names[path]), marker, uploaded)
         except Occupied:
             report.failed[path] = "it changed there while it was pushed"
         except BayouError as error:
             report.failed[path] = str(error)
-    return works
+        return None
+
+    works = [await _work(ends, planned, (step,), None, uploaded) for step in alone]
+    return works + [work for work in await each(ends.pushes, settling, gather) if work is not None]
 
 
 async def _work(
@@ -168,19 +172,19 @@ async def _work(
             dead = marker.remote or marker.step.base.get(marker.path)
             buries |= {} if dead is None else {marker.path: dead}
         elif marker.is_news_there:
-            put = await _upload_marker(ends, planned, marker)
-            after[marker.path] = put.entry
-            versions[marker.path] = put.version
+            after[marker.path] = uploaded[marker.path].entry
+            versions[marker.path] = uploaded[marker.path].version
             revokes |= _taken_back(planned, marker)
         else:
             before.pop(marker.path, None)
     return Work(steps, Change(before, after, buries, revokes), marker, versions)
 
 
-async def _upload_marker(ends: Ends, planned: Planned, marker: Marker) -> Uploaded:
+async def _upload_marker(
+    ends: Ends, planned: Planned, marker: Marker, known: Mapping[str, tuple[ContentId, str]]
+) -> Uploaded:
     """The marker as decided, which need not be what lies in the cache."""
     content = marker.sha256 or ""
-    known = ends.journal.base.versions([marker.path])
     body = marker.content or b""
     replaces = planned.objects.get(marker.path, marker.remote)
     version = await put(ends, marker.path, content, body, replaces=replaces, known=known)
@@ -233,26 +237,29 @@ def _is_whole(ends: Ends, step: Step, report: Report) -> bool:
 # What both sides hold then.
 
 
-async def _acknowledge(ends: Ends, planned: Planned, work: Work, report: Report) -> None:
-    base, sequence = ends.journal.base, planned.scan.sequence
-    for step in work.steps:
+async def _acknowledge(ends: Ends, planned: Planned, works: Sequence[Work], report: Report) -> None:
+    """All at once: each transaction costs as much as a hundred rows."""
+    base = ends.journal.base
+    agreed: dict[str, ContentId] = {}
+    forgotten: list[str] = []
+    for step in (step for work in works for step in work.steps):
         match step.action:
             case Action.PUSH:
-                base.forget(path for path in step.unit.members if path not in step.local)
-                base.agree(step.local.items(), as_of=sequence)
+                forgotten += (path for path in step.unit.members if path not in step.local)
+                agreed |= step.local
                 report.pushed += step.local
             case Action.READD:
-                if step.lists == step.local:
-                    base.agree(step.local.items(), as_of=sequence)
+                agreed |= step.local if step.lists == step.local else {}
                 report.listed += step.lists
             case Action.DELETE_REMOTE:
-                base.forget(step.unit.members)
+                forgotten += step.unit.members
                 report.deleted_there += [path for path in step.unit.members if path in planned.listed]
             case Action.BURY:
                 await _bury(ends, planned, step, report)
-    if work.marker is not None:
-        await _point(ends, planned, work.marker, report)
-    base.saw(work.versions.items())
+    base.forget(forgotten)
+    base.agree(agreed.items(), as_of=planned.scan.sequence)
+    await _point(ends, planned, [work.marker for work in works if work.marker is not None], report)
+    base.saw(item for work in works for item in work.versions.items())
 
 
 async def _bury(ends: Ends, planned: Planned, step: Step, report: Report) -> None:
@@ -267,37 +274,58 @@ async def _bury(ends: Ends, planned: Planned, step: Step, report: Report) -> Non
             report.failed[step.unit.key] = "it was deleted elsewhere, and changed here meanwhile"
 
 
-async def _point(ends: Ends, planned: Planned, marker: Marker, report: Report) -> None:
-    """The cache and the base say what the marker says there now."""
-    path, content = marker.path, marker.content
-    if content is None or marker.sha256 is None:
-        if marker.step.remote:
-            report.deleted_there.append(path)
-        known = known_here(ends, [path])
-        with ends.installs.change(path) as change:
-            expected = Expected(marker.step.local, known, planned.scan.local.files, frozenset({path}))
-            await Installer(ends, change, planned.scan.sequence).remove([path], expected)
-        return
-    if marker.is_news_there:
-        report.pushed.append(path)
-    if marker.is_news_here:
-        await point_here(ends, planned, marker)
-    else:
-        ends.journal.base.agree([(path, marker.sha256)], as_of=planned.scan.sequence)
+async def _point(ends: Ends, planned: Planned, settled: Sequence[Marker], report: Report) -> None:
+    """The cache and the base say what the markers say there now."""
+    report.pushed += [marker.path for marker in settled if marker.content is not None and marker.is_news_there]
+    behind, same = [], []
+    for marker in settled:
+        if marker.content is None:
+            await _unpoint(ends, planned, marker, report)
+        elif marker.is_news_here:
+            behind.append(marker)
+        else:
+            same.append((marker.path, marker.sha256 or ""))
+    ends.journal.base.agree(same, as_of=planned.scan.sequence)
+    await point_here(ends, planned, behind, report)
 
 
-async def point_here(ends: Ends, planned: Planned, marker: Marker) -> bool:
-    """Let the marker in the cache say it; False where somebody moved it meanwhile."""
-    path, content = marker.path, marker.content or b""
+async def _unpoint(ends: Ends, planned: Planned, marker: Marker, report: Report) -> None:
+    path = marker.path
+    if marker.step.remote:
+        report.deleted_there.append(path)
     known = known_here(ends, [path])
     with ends.installs.change(path) as change:
+        expected = Expected(marker.step.local, known, planned.scan.local.files, frozenset({path}))
+        await Installer(ends, change, planned.scan.sequence).remove([path], expected)
+
+
+async def point_here(ends: Ends, planned: Planned, behind: Sequence[Marker], report: Report) -> list[str]:
+    """Let the markers in the cache say it; the paths of those that nobody moved meanwhile."""
+    if not behind:
+        return []
+    paths = [marker.path for marker in behind]
+    known, versions = known_here(ends, paths), ends.journal.base.versions(paths)
+    missing = frozenset(planned.scan.local.missing)
+
+    with ends.installs.change(*paths) as change:
         installer = Installer(ends, change, planned.scan.sequence)
-        expected = Expected(marker.step.local, known, planned.scan.local.files, frozenset(planned.scan.local.missing))
-        version = ends.journal.base.versions([path]).get(path, ("", ""))[1]
-        arrived = Arrived(marker.sha256 or "", len(content), Version(version), content)
-        done = await installer.install({path: arrived}, expected)
-        await installer.finish()
-    return done
+
+        async def point(marker: Marker) -> bool:
+            content = marker.content or b""
+            expected = Expected(marker.step.local, known, planned.scan.local.files, missing)
+            version = Version(versions.get(marker.path, ("", ""))[1])
+            arrived = Arrived(marker.sha256 or "", len(content), version, content)
+            try:
+                return await installer.install({marker.path: arrived}, expected)
+            except BayouError as error:
+                report.failed[marker.path] = str(error)
+                return False
+
+        try:
+            done = await each(ends.pulls, behind, point)
+        finally:
+            await installer.finish()
+    return [path for path, is_done in zip(paths, done, strict=True) if is_done]
 
 
 def _size(planned: Planned, path: str) -> int:
