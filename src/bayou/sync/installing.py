@@ -8,10 +8,12 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from bayou.domain.content import ContentId, Snapshot
 from bayou.layout.artifacts import LatestMarker, Part, VersionFile, name_folder
 from bayou.layout.meanings import meaning
+from bayou.storage.port import Version
 from bayou.sync import disk
 from bayou.sync.base import Known
 from bayou.sync.ends import Ends
@@ -24,6 +26,15 @@ _MOST = 500
 """Installed files that are recorded together."""
 
 
+class Placed(NamedTuple):
+    """A file that is in place: of its bytes nothing is kept."""
+
+    path: str
+    stamp: Stamp
+    content: ContentId
+    version: Version
+
+
 @dataclass(slots=True)
 class Installer:
     """Everything that one sync installs. `finish` makes the journal say so."""
@@ -32,7 +43,7 @@ class Installer:
     change: Change
     sequence: int
     """Of the scan that the plan was made of: what is removed here later is removed on purpose."""
-    _installed: list[tuple[str, Stamp, Arrived]] = field(default_factory=list)
+    _installed: list[Placed] = field(default_factory=list)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def install(self, files: Mapping[str, Arrived], expected: "Expected", gone: Iterable[str] = ()) -> bool:
@@ -58,17 +69,15 @@ class Installer:
             if not placed:
                 return
             control = self.ends.journal.place.control
-            settled = max(stamp.ctime_ns + stamp.tick_ns() for _, stamp, _ in placed)
+            settled = max(each.stamp.ctime_ns + each.stamp.tick_ns() for each in placed)
             await asyncio.sleep(max(0, settled - disk.time_ns(control)) / 1e9 + _MARGIN)
             root = self.ends.journal.place.root
-            same = [each for each in placed if _stamp_of(f"{root}/{each[0]}") == each[1]]
+            same = [each for each in placed if _stamp_of(f"{root}/{each.path}") == each.stamp]
             journal = self.ends.journal
-            journal.installed([(path, stamp, arrived.content) for path, stamp, arrived in same], as_of=self.sequence)
-            journal.base.saw((path, arrived.version) for path, _, arrived in same if arrived.version)
+            journal.installed([(each.path, each.stamp, each.content) for each in same], as_of=self.sequence)
+            journal.base.saw((each.path, each.version) for each in same if each.version)
 
-    def _install(
-        self, files: Mapping[str, Arrived], expected: "Expected", gone: Sequence[str]
-    ) -> list[tuple[str, Stamp, Arrived]] | None:
+    def _install(self, files: Mapping[str, Arrived], expected: "Expected", gone: Sequence[str]) -> list[Placed] | None:
         paths = [*files, *gone]
         with self.ends.tree.lock(lock_name(paths[0])):
             if not all(expected.holds(self.ends, path) for path in paths):
@@ -85,7 +94,7 @@ class Installer:
                 self.change.prune(folder)
             root = self.ends.journal.place.root
             return [
-                (path, stamp, arrived)
+                Placed(path, stamp, arrived.content, arrived.version)
                 for path, arrived in files.items()
                 if (stamp := _stamp_of(f"{root}/{path}")) is not None
             ]

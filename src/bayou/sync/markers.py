@@ -82,9 +82,12 @@ async def _bodies(ends: Ends, step: Step, versions: set[int]) -> AsyncIterator[t
     wanted = {content for side in (step.base, step.local, step.remote) if (content := side.get(path))}
     own = ends.tree.read(path)
     highest = max(versions, default=0)
-    candidates = [own[:_MOST_BYTES]] if own is not None else []
-    candidates += [str(number).encode() for number in sorted({*versions, *range(max(1, highest - 8), highest + 9)})]
+    candidates = [] if own is None else [own[:_MOST_BYTES]]
+    numbers = {*versions, *range(max(1, highest - 8), highest + 9)}
+    candidates += (str(number).encode() for number in sorted(numbers, key=lambda number: abs(highest - number)))
     for body in candidates:
+        if not wanted:
+            return
         content = hashlib.sha256(body).hexdigest()
         if content in wanted:
             wanted.discard(content)

@@ -19,7 +19,7 @@ from bayou.domain.scopes import EVERYTHING, Scope
 from bayou.domain.sides import Base, Local, Remote
 from bayou.domain.units import Classify
 from bayou.errors import Corrupt
-from bayou.layout.artifacts import Part, VersionFile
+from bayou.layout.artifacts import Part, VersionFile, version_folder
 from bayou.layout.directories import DEFAULT
 from bayou.layout.internal import never_crosses
 from bayou.layout.safety import fault
@@ -194,13 +194,16 @@ def _is_vanished(there: There, listed: Mapping[str, ContentId | None]) -> bool:
 def _classifier(ends: Ends) -> Classify:
     """A stream is told from a finished version by our own metadata: only what both sides know differs by it."""
 
-    def is_stream(file: VersionFile) -> bool:
-        path = VersionFile(file.model, file.name, file.version, Part.METADATA).path
+    @cache
+    def says_so(path: str) -> bool:
         content = ends.tree.read(path)
         try:
             return content is not None and b"streaming: true" in content and metadata.decode(content, path).streaming
         except Corrupt:
             return False
+
+    def is_stream(file: VersionFile) -> bool:
+        return says_so(f"{version_folder(file.model, file.name, file.version)}/{Part.METADATA}")
 
     return cache(classifier(is_stream))
 
