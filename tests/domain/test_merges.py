@@ -15,7 +15,7 @@ from bayou.domain.merges.resolution import Move, Point, Rehome, Renumber, TakeLo
 from bayou.domain.merges.versions import Contest, Growth, Version, Versions, growth, merge_versions
 from bayou.layout.meanings import meaning
 from bayou.layout.records import OutputRecord, RunRecord
-from bayou.testing.strategies.paths import known_meanings
+from bayou.testing.strategies.paths import known_records
 
 STAMP = "2026-04-02T09-15-00-125Z"
 
@@ -206,7 +206,7 @@ def test_another_id_is_another_record_and_both_are_kept(path: str) -> None:
     assert moved.to == beside(path, "r")
 
 
-@given(known_meanings().filter(lambda known: isinstance(known, OutputRecord | RunRecord)), st.uuids().map(str))
+@given(known_records(), st.uuids().map(str))
 def test_record_that_moved_is_still_found_as_what_it_is(record: OutputRecord | RunRecord, identity: str) -> None:
     moved = meaning(beside(record.path, identity))
     if isinstance(record, OutputRecord):

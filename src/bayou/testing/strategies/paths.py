@@ -72,16 +72,23 @@ def hostile_paths(draw: st.DrawFn) -> str:
 
 
 @cache
+def known_records() -> st.SearchStrategy[OutputRecord | RunRecord]:
+    methods = st.from_regex(r"[a-zA-Z][a-zA-Z0-9_-]{0,12}", fullmatch=True)
+    return st.one_of(
+        st.builds(OutputRecord, model_types(), methods, model_ids(), times().map(stamp)),
+        st.builds(RunRecord, model_ids(), model_ids()),
+    )
+
+
+@cache
 def known_meanings() -> st.SearchStrategy[Known]:
     """Everything that a path can be known to be."""
     stems = st.uuids().map(str) | st.from_regex(r"[a-z0-9][a-z0-9_-]{0,20}", fullmatch=True)
-    methods = st.from_regex(r"[a-zA-Z][a-zA-Z0-9_-]{0,12}", fullmatch=True)
     machines = st.just("") | st.from_regex(r"[A-Za-z0-9_-]{1,12}", fullmatch=True)
     return st.one_of(
         st.builds(VersionFile, models(), data_names(), _VERSION, st.sampled_from(Part)),
         st.builds(LatestMarker, models(), data_names()),
-        st.builds(OutputRecord, model_types(), methods, model_ids(), times().map(stamp)),
-        st.builds(RunRecord, model_ids(), model_ids()),
+        known_records(),
         st.builds(EvaluatedDefinition, model_types(), stems),
         st.builds(AutoDefinition, model_types(), stems),
         st.builds(EvaluatedWorkflow, stems),
