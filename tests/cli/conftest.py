@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from bayou import config
 from bayou.cli import start
 from bayou.config import newrepo
+from bayou.testing.servers import Server
 
 COMMAND = (sys.executable, "-c", "from bayou.cli import main; main()")
 
@@ -76,3 +80,34 @@ def shell(command: tuple[str, ...]) -> Shell:
         return subprocess.run([*command, *arguments], input=stdin, capture_output=True, check=False)  # noqa: S603 - our own command
 
     return run
+
+
+@pytest.fixture(params=["ministack", "azurite", "fake_gcs"])
+def store_server(request: pytest.FixtureRequest) -> Server:
+    """Started before anybody goes to another folder: some look for their program from where they stand."""
+    server = request.getfixturevalue(request.param)
+    assert isinstance(server, Server)
+    return server
+
+
+@pytest.fixture
+def place(store_server: Server, repo: Path, monkeypatch: pytest.MonkeyPatch) -> config.Settings:
+    """The settings of the repo, which is connected with a bucket of its own."""
+    bucket, settings = store_server.new_bucket(), store_server.settings
+    declared: dict[str, object]
+    match store_server.kind:
+        case "s3":
+            monkeypatch.setenv("AWS_ACCESS_KEY_ID", settings["access_key_id"])
+            monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", settings["secret_access_key"])
+            where = {"region": settings["region"], "endpoint": store_server.endpoint, "forcePathStyle": True}
+            declared = {"type": "@swamp/s3-datastore", "config": {"bucket": bucket, "prefix": "p", **where}}
+        case "gcs":
+            where = {"bucket": bucket, "apiEndpoint": store_server.endpoint}
+            declared = {"type": "@swamp/gcs-datastore", "config": where}
+        case "azure":
+            monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", settings["account_key"])
+            where = {"container": bucket, "account": settings["account_name"], "endpoint": settings["endpoint"]}
+            declared = {"type": "@bayou/azure-datastore", "config": where}
+    marker = repo / ".swamp.yaml"
+    marker.write_text(marker.read_text() + yaml.safe_dump({"datastore": declared}))
+    return config.load(repo, os.environ, home=repo.parent / "home")

@@ -1,5 +1,6 @@
 """What a command works with: a terminal, and the datastore of the repo at hand."""
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ import click
 
 from bayou.cli.progress import progress
 from bayou.cli.terminal import Terminal
+from bayou.config import Arguments, Settings, load
 from bayou.datastore import Datastore
 from bayou.datastore import open as open_datastore
 from bayou.errors import UsageError
@@ -20,6 +22,14 @@ def opened(repo: Path | None, terminal: Terminal) -> Iterator[Datastore]:
     with progress("reading") as bar, open_datastore(repo=repo, notice=terminal.warn) as datastore:
         datastore.progress = bar
         yield datastore
+
+
+def located(repo: Path | None, terminal: Terminal) -> Settings:
+    """Where the datastore of the repo is, and how it is worked with; for what is done without opening it."""
+    settings = load(Path.cwd(), os.environ, Arguments(repo_dir=repo), home=Path.home())
+    for warning in settings.warnings:
+        terminal.warn(warning)
+    return settings
 
 
 def pairs(given: Iterable[str], what: str) -> dict[str, str]:

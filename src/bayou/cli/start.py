@@ -46,6 +46,8 @@ class Commands(click.Group):
         "runs": "bayou.cli.runs:runs",
         "audit": "bayou.cli.audit:audit",
         "catalog": "bayou.cli.catalog:catalog",
+        "verify": "bayou.cli.index:verify",
+        "index": "bayou.cli.index:index",
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
