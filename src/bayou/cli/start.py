@@ -48,6 +48,7 @@ class Commands(click.Group):
         "catalog": "bayou.cli.catalog:catalog",
         "verify": "bayou.cli.index:verify",
         "index": "bayou.cli.index:index",
+        "namespace": "bayou.cli.namespace:namespace",
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature

@@ -36,6 +36,13 @@ async def register(store: Store, namespace: str, repo_id: str, now: int) -> Mani
     return known
 
 
+async def unregister(store: Store, namespace: str, repo_id: str) -> None:
+    """Give up a namespace. What lies in it is not looked at; that of another repo is left alone."""
+    known = await manifest(store, namespace)
+    if known is not None and known.repo_id == repo_id:
+        await store.delete(_key(namespace))
+
+
 async def namespaces(store: Store) -> list[str]:
     """All registered namespaces. It lists the whole bucket, as a manifest lies with the data of its namespace."""
     found = {namespace_of_manifest(meta.key) async for page in store.list() for meta in page}
