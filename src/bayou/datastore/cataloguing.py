@@ -4,9 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from bayou.domain.namespaces import check_namespace
+from bayou.datastore import federation
 from bayou.layout.keys import CATALOG_EXPORT
 
 if TYPE_CHECKING:
@@ -27,12 +25,9 @@ class Cataloguing:
 
     def pull(self, namespaces: Iterable[str]) -> tuple[dict[str, int], list[str]]:
         """Take over the exports of other namespaces that lie in this datastore; and the names of those without one."""
-        tree = self._datastore.tree
-        base = tree.root.parent if tree.namespace else tree.root
         pulled: dict[str, int] = {}
         missing = []
-        for namespace in namespaces:
-            rows = _read(base / check_namespace(namespace) / CATALOG_EXPORT)
+        for namespace, rows in federation.rows_of(self._datastore.settings, self._datastore.notice, namespaces).items():
             if rows is None:
                 missing.append(namespace)
                 continue
@@ -44,10 +39,3 @@ class Cataloguing:
     def size(self) -> int:
         """How many bytes it takes."""
         return self._datastore.catalog_path.stat().st_size
-
-
-def _read(file: Path) -> list[dict[str, object]] | None:
-    try:
-        return msgspec.json.decode(file.read_bytes(), type=list[dict[str, object]])
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        return None

@@ -1,7 +1,7 @@
 """The remote: all that sync asks of a bucket, bound to one namespace of it."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -10,7 +10,7 @@ from uuid import UUID
 from bayou.domain.namespaces import SOLO
 from bayou.domain.scopes import EVERYTHING, Scope
 from bayou.layout.keys import Keyspace
-from bayou.remotes import identity, looking, migration, rebuilding, tombstones
+from bayou.remotes import exports, identity, looking, migration, rebuilding, tombstones
 from bayou.remotes import loading as loader
 from bayou.remotes import status as state
 from bayou.remotes.attempts import Attempt
@@ -24,7 +24,9 @@ from bayou.remotes.rebuilding import Rebuilt
 from bayou.remotes.snapshot import Snapshot
 from bayou.remotes.status import Status
 from bayou.remotes.tombstones import Buried
-from bayou.storage.port import Store
+from bayou.storage.port import Fetched, Store
+from bayou.wire.documents import Void
+from bayou.wire.export import Row
 
 CACHE_FILE = "_control/bayou/index.db"
 """Below the root of the cache, out of sight of existing clients."""
@@ -79,6 +81,14 @@ class ObjectRemote:
     async def status(self) -> Status:
         return await state.status(self.place)
 
+    async def foreign_catalogs(self, namespaces: Iterable[str]) -> Mapping[str, list[dict[str, object]] | Void]:
+        """The rows that other namespaces export, or why there are none."""
+        return await exports.foreign_catalogs(self.place, namespaces)
+
+    async def foreign_content(self, namespace: str, path: str) -> Fetched | None:
+        """A file of another namespace; None if it is missing."""
+        return await exports.foreign_content(self.place, namespace, path)
+
     async def identity(self) -> UUID | None:
         """The id of the store, None where it has none. If it is another than last time, what was remembered is void."""
         return self._recognise(await identity.identity(self.place.store))
@@ -92,6 +102,10 @@ class ObjectRemote:
 
     async def commit(self, changeset: Changeset, still_held: StillHeld) -> Commit:
         return await commit(self.place, changeset, still_held, self._identity)
+
+    async def export(self, rows: Sequence[Row]) -> bool:
+        """Put rows where other namespaces find them; False where they are there already."""
+        return await exports.export(self.place, rows)
 
     async def migrate(self, still_held: StillHeld) -> Migrated:
         return await migration.migrate(Attempt(self.place, still_held))

@@ -95,7 +95,9 @@ def of_index(ends: Ends, ledger: Ledger, findings: Findings) -> Iterator[Differe
 
 
 def of_object(line: Line) -> Difference | None:
-    """How index and bucket differ over one path."""
+    """How index and bucket differ over one path. A catalog export is put there by itself as well as by pushes."""
+    if line.path == CATALOG_EXPORT:
+        return None
     listed, there = line.listed_size, line.object_size
     if listed is None and there is not None and line.is_buried:
         kind, why = Kind.BURIED, f"{there} bytes that were deleted, and not yet swept away"
@@ -114,7 +116,7 @@ def of_object(line: Line) -> Difference | None:
 
 def is_ours(ends: Ends, path: str) -> bool:
     """Whether an object that nobody lists lies where the files of a datastore do."""
-    return ends.tree.tiers.is_shared(path) or path == CATALOG_EXPORT
+    return ends.tree.tiers.is_shared(path)
 
 
 def _of_file(line: Line, *, is_marked: bool) -> Difference | None:
