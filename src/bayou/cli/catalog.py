@@ -51,8 +51,9 @@ def export(*, file: Path | None, repo_dir: Path | None, as_json: bool) -> None:
 
 @catalog.command()
 @click.option("--namespaces", metavar="A,B", required=True, help="The namespaces whose catalogs to take over.")
+@options.text("--url", "URL", "From the catalogs in Parquet in this bucket; else from the exports in the datastore.")
 @options.common
-def pull(*, namespaces: str, repo_dir: Path | None, as_json: bool) -> None:
+def pull(*, namespaces: str, url: str | None, repo_dir: Path | None, as_json: bool) -> None:
     """Take over what other namespaces of the datastore say is in them, in place of what was known of it.
 
     Example: bayou catalog pull --namespaces infra,web
@@ -62,7 +63,8 @@ def pull(*, namespaces: str, repo_dir: Path | None, as_json: bool) -> None:
     if not wanted:
         raise UsageError("no namespace is named", remedy="Give --namespaces infra,web.")
     with opened(repo_dir, terminal) as datastore:
-        pulled, skipped = datastore.cataloguing.pull(wanted)
+        cataloguing = datastore.cataloguing
+        pulled, skipped = cataloguing.pull(wanted) if url is None else cataloguing.pull_from(url, wanted)
     if as_json:
         rows = [{"namespace": name, "rows": count} for name, count in pulled.items()]
         terminal.document({"pulled": rows, "skipped": skipped, "totalRows": sum(pulled.values())})

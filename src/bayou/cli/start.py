@@ -49,6 +49,7 @@ class Commands(click.Group):
         "verify": "bayou.cli.index:verify",
         "index": "bayou.cli.index:index",
         "namespace": "bayou.cli.namespace:namespace",
+        "pipeline": "bayou.cli.pipeline:pipeline",
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature

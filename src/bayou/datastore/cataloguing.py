@@ -36,6 +36,22 @@ class Cataloguing:
             pulled[namespace] = len(rows)
         return pulled, missing
 
+    def pull_from(self, url: str, namespaces: Iterable[str]) -> tuple[dict[str, int], list[str]]:
+        """The same from the catalogs in Parquet in a bucket, which `bayou pipeline run catalog` keeps up to date."""
+        from bayou.pipelines.catalogs import exported_rows  # noqa: PLC0415 - it opens stores
+
+        pulled: dict[str, int] = {}
+        missing = []
+        for namespace in namespaces:
+            rows = exported_rows(url, check_namespace(namespace))
+            if rows is None:
+                missing.append(namespace)
+                continue
+            for rejected in self._datastore.catalog.replace_namespace(namespace, rows):
+                self._datastore.notice(f"{namespace}, row {rejected.number}: {rejected.reason}")
+            pulled[namespace] = len(rows)
+        return pulled, missing
+
     def size(self) -> int:
         """How many bytes it takes."""
         return self._datastore.catalog_path.stat().st_size

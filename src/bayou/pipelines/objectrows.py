@@ -15,7 +15,7 @@ from bayou.layout.records import OutputRecord, RunRecord
 from bayou.pipelines.reading import AT_ONCE, Batches, Row, Task, chunks, moment
 from bayou.remotes.objects import each
 from bayou.remotes.parts import part_name
-from bayou.storage.port import ObjectMeta
+from bayou.storage.port import ObjectMeta, Store
 
 _TRIES = 3
 
@@ -45,12 +45,12 @@ async def checks(task: Task, entries: Mapping[str, Entry]) -> Batches:
         yield await each(task.place.width, wanted, lambda pair: _checked(task, *pair))
 
 
-async def hashed(task: Task, key: str) -> tuple[int, str] | None:
+async def hashed(store: Store, key: str) -> tuple[int, str] | None:
     """The size and the sha256 of an object, however large; None where there is none."""
     for _ in range(_TRIES):
         digest, size = hashlib.sha256(), 0
         try:
-            fetched = await task.place.store.get(key)
+            fetched = await store.get(key)
             async for chunk in fetched.chunks():
                 digest.update(chunk)
                 size += len(chunk)
@@ -109,7 +109,7 @@ _KINDS = {
 
 
 async def _checked(task: Task, row: Row, entry: Entry) -> Row:
-    found = await hashed(task, task.place.keys.data(entry.key))
+    found = await hashed(task.place.store, task.place.keys.data(entry.key))
     if found is None:
         return row | {"verdict": Verdict.MISSING.value}
     size, sha256 = found

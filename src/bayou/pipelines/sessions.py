@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -82,12 +83,12 @@ def _environment(java: Java, *, is_here: bool) -> Iterator[None]:
     before = dict(os.environ)
     os.environ["JAVA_HOME"] = str(java.home)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    # Workers say on each start that they do not know the newest pandas, which we do not use.
-    os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")
     if is_here:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas")  # which we do not use
+            yield
     finally:
         os.environ.clear()
         os.environ.update(before)

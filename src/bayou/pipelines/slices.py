@@ -50,6 +50,8 @@ class Slice:
     end: str | None = None
     body: bytes | None = None
     """The part itself, compressed; None where the task reads it."""
+    digest: str = ""
+    """That of the part as the planner saw it, if it did."""
     may_lack: bool = False
     """Whether it is fine if there is no such shard."""
 
@@ -145,14 +147,19 @@ async def _size(place: Place, name: str) -> int:
 
 def _cut(place: Place, snapshot: Snapshot, part: str, cost: Cost, target: float) -> list[tuple[float, Slice]]:
     entries = snapshot.entries(part)
-    pieces = _pieces(Slice(place.namespace, part), entries, cost, target)
+    pieces = _pieces(Slice(place.namespace, part, digest=snapshot.parts[part]), entries, cost, target)
     if snapshot.format is Format.SHARDED:
         return pieces
-    return [(spent, replace(one, body=_body(one, entries))) for spent, one in pieces]
+    return [(spent, replace(one, body=body_of(_covered(one, entries)))) for spent, one in pieces]
 
 
-def _body(one: Slice, entries: Mapping[str, Entry]) -> bytes:
-    return zlib.compress(part_of(Index({path: entry for path, entry in entries.items() if one.covers(path)})).body, 1)
+def _covered(one: Slice, entries: Mapping[str, Entry]) -> Mapping[str, Entry]:
+    return {path: entry for path, entry in entries.items() if one.covers(path)}
+
+
+def body_of(entries: Mapping[str, Entry]) -> bytes:
+    """Entries in the form in which a slice carries them."""
+    return zlib.compress(part_of(Index(entries)).body, 1)
 
 
 def _pieces(one: Slice, entries: Mapping[str, Entry], cost: Cost, target: float) -> list[tuple[float, Slice]]:

@@ -10,9 +10,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from bayou.errors import UsageError
+from bayou.pipelines.batches import batch_of
+from bayou.pipelines.memory import Memory
 from bayou.pipelines.planning import Part, parts_of, read_part
 from bayou.pipelines.reach import Reach, reach_of
-from bayou.pipelines.reading import Row
 from bayou.pipelines.selection import NO_SELECTION, Selection, selection_of
 from bayou.pipelines.tables import Table, table_of
 
@@ -27,6 +28,8 @@ class Reading:
     table: str
     tasks: int | None
     largest: int
+    run: str | None = None
+    """The run whose memory is used, if any."""
 
     @classmethod
     def of(cls, options: Mapping[str, str]) -> "Reading":
@@ -35,6 +38,7 @@ class Reading:
             table_of(options.get("table", "artifacts")).name,
             _number(options, "partitions"),
             _number(options, "maxContentBytes") or _LARGEST,
+            options.get("run"),
         )
 
 
@@ -102,17 +106,20 @@ class Reader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Planned)  # noqa: S101 - it is ours
-        schema = to_arrow_schema(self.wanted, timezone="UTC")
+        schema, part = to_arrow_schema(self.wanted, timezone="UTC"), partition.part
         columns = frozenset(self.wanted.fieldNames()) | self.selection.columns
-        for rows in read_part(self.reading, self.selection, columns, partition.part):
-            if rows:
-                yield batch_of(rows, schema)
 
+        def fresh() -> Iterator[pa.RecordBatch]:
+            for rows in read_part(self.reading, self.selection, columns, part):
+                if rows:
+                    yield batch_of(rows, schema)
 
-def batch_of(rows: Sequence[Row], schema: pa.Schema) -> pa.RecordBatch:
-    """The rows as Spark takes them: exactly these columns, of exactly these types."""
-    arrays = [pa.array([row.get(one.name) for row in rows], type=one.type) for one in schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+        if self.reading.run is None or not part.slices:
+            yield from fresh()
+            return
+        memory = Memory(self.reading.reach, part.slices[0].namespace, self.reading.run)
+        asked = repr((self.reading.table, self.selection, self.wanted.json(), part))
+        yield from memory.recalled(asked, schema, fresh)
 
 
 def _number(options: Mapping[str, str], name: str) -> int | None:

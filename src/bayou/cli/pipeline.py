@@ -1,0 +1,177 @@
+"""`bayou pipeline …`: what is about all of a datastore, on Spark."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bayou import config
+from bayou.cli import options
+from bayou.cli.terminal import Terminal
+from bayou.config import Arguments, urls
+
+if TYPE_CHECKING:
+    from bayou.pipelines.jobs.context import Context
+    from bayou.pipelines.reach import Reach
+    from bayou.pipelines.report import Report
+
+DAMAGED = 4
+"""The exit code of a scrub that leaves damage behind."""
+
+_SHOWN = 20
+
+
+@click.group()
+def pipeline() -> None:
+    """Work on all of a datastore, with Spark: on this machine, or on a cluster."""
+
+
+@pipeline.command(name="list")
+@options.as_json
+def listing(*, as_json: bool) -> None:
+    """Say which jobs there are.
+
+    Example: bayou pipeline list
+    """
+    terminal = Terminal(as_json)
+    jobs = {name: (command.help or "").partition("\n")[0] for name, command in run.commands.items()}
+    if as_json:
+        terminal.document([{"job": name, "does": does} for name, does in jobs.items()])
+        return
+    terminal.table(("job", "does"), list(jobs.items()))
+
+
+@pipeline.command()
+@options.as_json
+def warm(*, as_json: bool) -> None:
+    """Prepare Spark's classes once, so that sessions start in about half the time. It takes half a minute.
+
+    Example: bayou pipeline warm
+    """
+    from bayou.pipelines import archive, sessions  # noqa: PLC0415 - with Spark
+
+    terminal = Terminal(as_json)
+    target = sessions.archive_path()
+    if not target.is_file():
+        terminal.say("preparing the classes of Spark …")
+        archive.make(target)
+    if as_json:
+        terminal.document({"path": str(target), "bytes": target.stat().st_size})
+    else:
+        terminal.say(f"{target}: {target.stat().st_size >> 20} MiB")
+
+
+@pipeline.group()
+def run() -> None:
+    """Run a job. All can be interrupted, and run again."""
+
+
+def _job(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What every job has."""
+    for option in (
+        click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write the report as HTML."),
+        options.dry_run,
+        options.text("--remote", "URL", "A Spark Connect server: sc://host:15002."),
+        options.text("--master", "M", "A Spark master; else $BAYOU_SPARK_MASTER, else all of this machine."),
+        options.text("--namespaces", "A,B", "These, or * for all; else the one of the repo."),
+        options.text("--url", "URL", "The datastore; else that of the repo."),
+        options.common,
+    ):
+        function = option(function)
+    return function
+
+
+@run.command()
+@_job
+def stats(**told: Any) -> None:  # noqa: ANN401 - the options of a job
+    """Show what there is and how it grows: by day, model, type and namespace; what is largest, and what is there twice.
+
+    Example: bayou pipeline run stats --report stats.html
+    """
+    from bayou.pipelines.jobs import stats as job  # noqa: PLC0415 - with Spark
+
+    _run(job.run, **told)
+
+
+@run.command()
+@click.option("--from", "replica", metavar="URL", help="A replica to repair from.")
+@click.option("--quarantine", is_flag=True, help="Copy what is corrupt aside.")
+@_job
+def scrub(*, replica: str | None, quarantine: bool, **told: Any) -> int:  # noqa: ANN401 - the options of a job
+    """Read every object and compare it with the index; say what is missing, corrupt or listed nowhere.
+
+    Example: bayou pipeline run scrub --from s3://replica/prefix
+    """
+    from bayou.pipelines.jobs import scrub as job  # noqa: PLC0415 - with Spark
+    from bayou.pipelines.reach import Reach, absolute  # noqa: PLC0415 - the same
+
+    other = None if replica is None else Reach(absolute(replica))
+    report = _run(lambda context: job.run(context, replica=other, quarantine=quarantine), **told)
+    return DAMAGED if report.figures.get("damaged") else 0
+
+
+@run.command()
+@_job
+def index(**told: Any) -> None:  # noqa: ANN401 - the options of a job
+    """Make the index say what lies in the bucket, with the hash of everything.
+
+    Example: bayou pipeline run index --url s3://bucket --dry-run
+    """
+    from bayou.pipelines.jobs import index as job  # noqa: PLC0415 - with Spark
+
+    _run(job.run, **told)
+
+
+def _run(
+    job: "Callable[[Context], Report]",
+    *,
+    url: str | None,
+    namespaces: str | None,
+    master: str | None,
+    remote: str | None,
+    dry_run: bool,
+    report: Path | None,
+    repo_dir: Path | None,
+    as_json: bool,
+) -> "Report":
+    from bayou.pipelines.jobs.context import Context  # noqa: PLC0415 - with Spark
+    from bayou.pipelines.report import html  # noqa: PLC0415 - the same
+    from bayou.pipelines.sessions import session  # noqa: PLC0415 - the same
+
+    terminal = Terminal(as_json)
+    reach = _reach(url, namespaces, repo_dir)
+    terminal.say("starting Spark …")
+    spark = session(master, remote=remote)
+    try:
+        done = job(Context(spark, reach, dry_run, terminal.say))
+    finally:
+        spark.stop()
+    if report is not None:
+        report.write_text(html(done))
+        terminal.say(f"{report}: the report")
+    if as_json:
+        terminal.document(done.to_dict())
+    else:
+        _show(terminal, done)
+    return done
+
+
+def _reach(url: str | None, namespaces: str | None, repo: Path | None) -> "Reach":
+    """The datastore that is named, or that of the repo, with what was said about namespaces."""
+    from bayou.pipelines.reach import reach_of  # noqa: PLC0415 - it opens stores
+
+    if url is not None:
+        return reach_of({"url": url, "namespaces": namespaces or ""})
+    settings = config.load(Path.cwd(), os.environ, Arguments(repo_dir=repo), home=Path.home())
+    told = settings.namespace if namespaces is None else namespaces
+    return reach_of({"url": urls.render(settings.location), "namespaces": told})
+
+
+def _show(terminal: Terminal, report: "Report") -> None:
+    terminal.table((report.job, ""), [*report.figures.items()])
+    for one in report.listings:
+        if one.rows:
+            terminal.line(f"\n{one.title}")
+            terminal.table(one.columns, one.rows[:_SHOWN])

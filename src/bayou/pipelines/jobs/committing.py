@@ -1,0 +1,56 @@
+"""Committing: what executors found becomes one commit of the driver, under the global lock, as with every writer."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from bayou.config import urls
+from bayou.layout.keys import Keyspace
+from bayou.locks import Cells, Hold, Locks, Waiting, open_cells
+from bayou.pipelines.jobs.context import Context
+from bayou.remotes import Change, Changeset, Commit, ObjectRemote
+from bayou.storage.probe import Ability, probe
+
+T = TypeVar("T")
+Changes = Callable[[ObjectRemote], Awaitable[tuple[Sequence[Change], int]]]
+
+
+def commit_to(context: Context, namespace: str, changes: Changes) -> tuple[Commit | None, int]:
+    """Commit what `changes` makes of the index as it is under the lock; and give back what else it says."""
+
+    async def work(remote: ObjectRemote, hold: Hold) -> tuple[Commit | None, int]:
+        made, other = await changes(remote)
+        if not made:
+            return None, other
+        head = await remote.head()
+        changeset = Changeset(namespace, tuple(made), on=head.token)
+        return await remote.commit(changeset, lambda: hold.seems_held), other
+
+    return _locked(context, namespace, work)
+
+
+def rebuild(context: Context, namespace: str) -> None:
+    async def work(remote: ObjectRemote, hold: Hold) -> None:
+        await remote.rebuild(lambda: hold.seems_held)
+
+    _locked(context, namespace, work)
+
+
+def _locked(context: Context, namespace: str, work: Callable[[ObjectRemote, Hold], Awaitable[T]]) -> T:
+    location = urls.parse(context.reach.url)
+    abilities = context.on_driver(probe)
+    several = abilities.several_writers
+
+    async def working(hold: Hold) -> T:
+        async with context.reach.store() as store:
+            with ObjectRemote(store, namespace, conditional=several is not Ability.NO) as remote:
+                return await work(remote, hold)
+
+    def cells() -> Cells:
+        return open_cells(location, several_writers=several)
+
+    def waiting(whom: Waiting) -> None:
+        context.say(f"waiting for {whom.holder}, who holds {whom.lock_key}")
+
+    with Locks(cells, Keyspace(namespace), notice=waiting) as locks, locks.commit() as hold:
+        return asyncio.run(working(hold))

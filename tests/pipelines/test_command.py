@@ -1,0 +1,38 @@
+"""`bayou pipeline`: jobs are found, run from a URL, and say by their exit code what they left behind."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from bayou.storage.filesystem import FilesystemStore
+from bayou.testing.lakes import fill, lake
+
+
+def bayou(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("bayou")), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd)  # noqa: S603 - ours
+
+
+def test_the_list_of_jobs_takes_no_spark(tmp_path: Path) -> None:
+    code = (
+        "import sys; from bayou.cli.start import run; assert run(['pipeline', 'list', '--json']) == 0;"
+        "assert 'pyspark' not in sys.modules and 'bayou.pipelines.source' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)  # noqa: S603 - ours
+    assert done.returncode == 0, done.stderr
+    assert {"stats", "scrub", "index"} <= {one["job"] for one in json.loads(done.stdout)}
+
+
+def test_a_scrub_that_leaves_damage_says_so_and_reports_it_twice(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    folder.mkdir()
+    asyncio.run(fill(FilesystemStore(folder), lake(models=2)))
+    (folder / "data/aws/vpc/id-1/state-0/1/raw").write_bytes(b"rotten")
+    arguments = ("--url", "store", "--master", "local[1]", "--report", "scrub.html", "--json")
+    done = bayou("pipeline", "run", "scrub", *arguments, cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    document = json.loads(done.stdout)
+    assert (document["corrupt"], document["damaged"], document["dryRun"]) == (1, 1, False)
+    assert "id-1/state-0/1/raw" in (tmp_path / "scrub.html").read_text()
