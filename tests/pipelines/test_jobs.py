@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from bayou.layout.keys import Keyspace
 from bayou.pipelines.jobs import index, scrub, stats
 from bayou.pipelines.jobs.context import Context
+from bayou.pipelines.memory import run_of
 from bayou.pipelines.reach import reach_of
 from bayou.pipelines.report import html
 from bayou.remotes import Format
@@ -161,6 +162,26 @@ def test_damage_is_repaired_from_a_replica_that_has_the_right_bytes(spark: Spark
     report = scrub.run(context(spark, here), replica=reach_of({"url": str(there)}))
     assert (report.figures["repaired"], report.figures["damaged"]) == (1, 0)
     assert contents(here).items() >= files.items()
+
+
+def test_a_scrub_that_was_cut_off_goes_on_and_leaves_nothing_behind(spark: SparkSession, tmp_path: Path) -> None:
+    files = lake(models=3, versions=1)
+    put(tmp_path, files)
+    told = {"url": str(tmp_path), "table": "checks", "run": run_of(scrub.JOB), "partitions": "3"}
+    checks = spark.read.format("bayou").options(**told).load()
+    assert checks.count() == len(files)
+    kept = [key for key in contents(tmp_path) if "/pipelines/" in key]
+    assert len(kept) == 3
+    # Only what is not known yet is read: nobody notices what happened to the rest meanwhile.
+    (tmp_path / kept[0]).unlink()
+    for path in files:
+        (tmp_path / path).write_bytes(b"rotten")
+    again = spark.read.format("bayou").options(**told).load()
+    verdicts = {row.verdict for row in again.collect()}
+    assert "ok" in verdicts
+    assert verdicts - {"ok"}
+    scrub.run(context(spark, tmp_path))
+    assert not [key for key in contents(tmp_path) if "/pipelines/" in key]
 
 
 # index

@@ -147,6 +147,7 @@ def listing(
 @click.option("--count", is_flag=True, help="Only how many.")
 @click.option("--strict", is_flag=True, help="Fail at the first row that cannot be evaluated.")
 @click.option("--content", is_flag=True, help="With --json: texts too, which may be long.")
+@click.option("--engine", type=click.Choice(["sql", "spark"]), default="sql", show_default=True, help="Who answers.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @click.option("--parquet", metavar="FILE", type=click.Path(path_type=Path), help="Write a Parquet file.")
 @options.common
@@ -159,6 +160,7 @@ def query(
     count: bool,
     strict: bool,
     content: bool,
+    engine: str,
     as_csv: bool,
     parquet: Path | None,
     repo_dir: Path | None,
@@ -171,6 +173,13 @@ def query(
     terminal = Terminal(as_json)
     if as_json + as_csv + (parquet is not None) > 1:
         raise UsageError("--json, --csv and --parquet do not go together")
+    if engine == "spark":
+        if as_csv or parquet is not None or strict or count or content:
+            raise UsageError("--engine spark goes with --select, --order-by, --limit and --json only")
+        from bayou.cli import sparkquery  # noqa: PLC0415 - with Spark
+
+        sparkquery.query(terminal, repo_dir, predicate, select=select, limit=limit, order_by=order_by)
+        return
     with opened(repo_dir, terminal) as datastore:
         if count:
             number = datastore.count(predicate)

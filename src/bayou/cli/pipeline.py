@@ -138,12 +138,12 @@ def _run(
 ) -> "Report":
     from bayou.pipelines.jobs.context import Context  # noqa: PLC0415 - with Spark
     from bayou.pipelines.report import html  # noqa: PLC0415 - the same
-    from bayou.pipelines.sessions import session  # noqa: PLC0415 - the same
+    from bayou.pipelines.sessions import log_path, session  # noqa: PLC0415 - the same
 
     terminal = Terminal(as_json)
     reach = _reach(url, namespaces, repo_dir)
     terminal.say("starting Spark …")
-    spark = session(master, remote=remote)
+    spark = session(master, remote=remote, log=log_path())
     try:
         done = job(Context(spark, reach, dry_run, terminal.say))
     finally:
@@ -173,5 +173,6 @@ def _show(terminal: Terminal, report: "Report") -> None:
     terminal.table((report.job, ""), [*report.figures.items()])
     for one in report.listings:
         if one.rows:
-            terminal.line(f"\n{one.title}")
+            terminal.line("")
+            terminal.line(one.title)
             terminal.table(one.columns, one.rows[:_SHOWN])

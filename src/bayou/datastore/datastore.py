@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from bayou.catalog import Catalog, Row
-from bayou.config import Settings
+from bayou.config import Settings, urls
 from bayou.datastore.modelhandle import ModelHandle
 from bayou.domain.artifacts import ArtifactKey
 from bayou.domain.models import Model
@@ -25,6 +25,8 @@ from bayou.repository.record import Record
 from bayou.tree import Tree
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
     from bayou.datastore.audited import Audited
     from bayou.datastore.cataloguing import Cataloguing
     from bayou.datastore.recorded import Recorded
@@ -242,6 +244,18 @@ class Datastore:
                 memory=held,
             )
         )
+
+    def spark(self, predicate: str | None = None, *, spark: "SparkSession | None" = None) -> "DataFrame":
+        """The same question asked on Spark, of all that the datastore shares: a data frame of the versions that match.
+
+        `spark` is the session to use; else the one at hand, or a new one on this machine.
+        """
+        from bayou.pipelines.queries import ask  # noqa: PLC0415 - with Spark
+        from bayou.pipelines.reach import Reach  # noqa: PLC0415 - the same
+        from bayou.pipelines.sessions import session  # noqa: PLC0415 - the same
+
+        reach = Reach(urls.render(self.settings.location), (self.namespace,))
+        return ask(spark or session(), reach, predicate).matches
 
     def count(self, predicate: str | None = None) -> int:
         """How many match, without a list of them."""

@@ -41,12 +41,14 @@ def session(  # noqa: PLR0913 - where, and what differs from the usual
     name: str = "bayou",
     brief: bool = False,
     archive: str | None = None,
+    log: Path | None = None,
     settings: Mapping[str, str] | None = None,
 ) -> "SparkSession":
     """A session: on this machine, on the cluster of `master`, or at a Spark Connect server (`sc://…`).
 
     `brief` is for jobs of seconds: Java then compiles fast code fast and no faster code later. `archive` says where to
-    leave a class archive at the end, instead of using one. A session that exists already is given back as it is.
+    leave a class archive at the end, instead of using one. What Java says on stderr goes to the file `log`. A session
+    that exists already is given back as it is.
     """
     spark_session = _spark()
     if remote is not None:
@@ -70,7 +72,7 @@ def session(  # noqa: PLR0913 - where, and what differs from the usual
     builder = spark_session.builder.master(where).appName(name)
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    with _environment(java, is_here=is_here):
+    with _environment(java, is_here=is_here), _stderr_to(log):
         spark = builder.getOrCreate()
     if not is_here:
         ship(spark)
@@ -94,12 +96,34 @@ def _environment(java: Java, *, is_here: bool) -> Iterator[None]:
         os.environ.update(before)
 
 
+@contextmanager
+def _stderr_to(log: Path | None) -> Iterator[None]:
+    """Let what is started meanwhile write its errors there: Java and its workers say much that is no news."""
+    if log is None:
+        yield
+        return
+    log.parent.mkdir(parents=True, exist_ok=True)
+    kept = os.dup(2)
+    try:
+        with log.open("wb") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
 def register(spark: "SparkSession") -> "SparkSession":
     """Make `format("bayou")` known to a session. One that starts where Bayou is installed knows it already."""
     from bayou.pipelines.source import BayouSource  # noqa: PLC0415 - with Spark
 
     spark.dataSource.register(BayouSource)
     return spark
+
+
+def log_path() -> Path:
+    """Where commands keep what Java says on stderr."""
+    return archives.cache_folder() / "java.log"
 
 
 def archive_path() -> Path:
