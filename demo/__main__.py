@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bayou.config import urls
 from bayou.testing.servers import ministack
-from demo import buckets, existing, recording, stores
+from demo import buckets, bulk, existing, recording, stores
 from demo.show import say, title
 
 
@@ -35,6 +35,8 @@ def main() -> None:
             asyncio.run(buckets.large_file(urls.parse(url), Path(scratch)))
             title("A bucket that an existing client wrote")
             asyncio.run(existing.tour(urls.parse(url)))
+            title("All of that bucket, on Spark")
+            bulk.tour(url, Path(scratch))
         say("the server is stopped")
     title(f"Done in {time.perf_counter() - started:.0f} s")
 

@@ -124,6 +124,18 @@ def index(**told: Any) -> None:  # noqa: ANN401 - the options of a job
     _run(job.run, **told)
 
 
+@run.command()
+@_job
+def catalog(**told: Any) -> None:  # noqa: ANN401 - the options of a job
+    """Bring the catalog in Parquet up to date that lies beside the data, reading only what changed.
+
+    Example: bayou pipeline run catalog --namespaces '*'
+    """
+    from bayou.pipelines.jobs import catalog as job  # noqa: PLC0415 - with Spark
+
+    _run(job.run, **told)
+
+
 def _run(
     job: "Callable[[Context], Report]",
     *,
