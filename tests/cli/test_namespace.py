@@ -10,7 +10,7 @@ import pytest
 
 from bayou import config
 from bayou.cli import start
-from bayou.storage.connect import connect
+from bayou.storage.connecting import connect
 from bayou.testing.computers import Computer, name_of
 
 STATE = name_of()

@@ -14,7 +14,7 @@ from bayou import config
 from bayou.config import newrepo
 from bayou.datastore import federation
 from bayou.errors import NotFound, UsageError
-from bayou.storage.connect import connect
+from bayou.storage.connecting import connect
 from bayou.sync.journal import Journal
 from bayou.sync.syncing import Job
 from bayou.testing.computers import Computer

@@ -1,10 +1,11 @@
 """The catalog as a file: what goes out of it, and what of other namespaces comes in."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayou.datastore import federation
+from bayou.domain.namespaces import check_namespace
 from bayou.layout.keys import CATALOG_EXPORT
 
 if TYPE_CHECKING:
@@ -25,25 +26,18 @@ class Cataloguing:
 
     def pull(self, namespaces: Iterable[str]) -> tuple[dict[str, int], list[str]]:
         """Take over the exports of other namespaces that lie in this datastore; and the names of those without one."""
-        pulled: dict[str, int] = {}
-        missing = []
-        for namespace, rows in federation.rows_of(self._datastore.settings, self._datastore.notice, namespaces).items():
-            if rows is None:
-                missing.append(namespace)
-                continue
-            for rejected in self._datastore.catalog.replace_namespace(namespace, rows):
-                self._datastore.notice(f"{namespace}, row {rejected.number}: {rejected.reason}")
-            pulled[namespace] = len(rows)
-        return pulled, missing
+        return self._take(federation.rows_of(self._datastore.settings, self._datastore.notice, namespaces))
 
     def pull_from(self, url: str, namespaces: Iterable[str]) -> tuple[dict[str, int], list[str]]:
         """The same from the catalogs in Parquet in a bucket, which `bayou pipeline run catalog` keeps up to date."""
         from bayou.pipelines.catalogs import exported_rows  # noqa: PLC0415 - it opens stores
 
+        return self._take({namespace: exported_rows(url, check_namespace(namespace)) for namespace in namespaces})
+
+    def _take(self, found: Mapping[str, Sequence[Mapping[str, object]] | None]) -> tuple[dict[str, int], list[str]]:
         pulled: dict[str, int] = {}
         missing = []
-        for namespace in namespaces:
-            rows = exported_rows(url, check_namespace(namespace))
+        for namespace, rows in found.items():
             if rows is None:
                 missing.append(namespace)
                 continue

@@ -13,7 +13,7 @@ from bayou.layout.places import LOCAL
 from bayou.locks import Locks, Waiting, open_cells
 from bayou.remotes import ObjectRemote
 from bayou.storage import Ability, Prefix, Store, connect
-from bayou.storage.probe import probe
+from bayou.storage.probing import probe
 from bayou.sync.ends import Ends, installing
 from bayou.sync.journal import Journal
 from bayou.tree import Tree

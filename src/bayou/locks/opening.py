@@ -20,7 +20,7 @@ def open_cells(
     ttl: float = DEFAULT_TTL,
     tally: Tally | None = None,
 ) -> Cells:
-    """Open the place of the locks. `several_writers` is what a probe of the store found (`bayou.storage.probe`).
+    """Open the place of the locks. `several_writers` is what a probe of the store found (`bayou.storage.probing`).
 
     No request takes longer than from one renewal to the next, so that one which hangs costs no lock.
     """

@@ -9,7 +9,7 @@ from bayou.layout.keys import Keyspace
 from bayou.locks import Cells, Hold, Locks, Waiting, open_cells
 from bayou.pipelines.jobs.context import Context
 from bayou.remotes import Change, Changeset, Commit, ObjectRemote
-from bayou.storage.probe import Ability, probe
+from bayou.storage.probing import Ability, probe
 
 T = TypeVar("T")
 Changes = Callable[[ObjectRemote], Awaitable[tuple[Sequence[Change], int]]]
