@@ -16,7 +16,9 @@ import yaml
 from bayou import config
 from bayou.cli import start
 from bayou.config import newrepo
+from bayou.config.declaration import written
 from bayou.testing.servers import Server
+from bayou.testing.servers.places import new_place
 
 COMMAND = (sys.executable, "-c", "from bayou.cli import main; main()")
 
@@ -93,21 +95,7 @@ def store_server(request: pytest.FixtureRequest) -> Server:
 @pytest.fixture
 def place(store_server: Server, repo: Path, monkeypatch: pytest.MonkeyPatch) -> config.Settings:
     """The settings of the repo, which is connected with a bucket of its own."""
-    bucket, settings = store_server.new_bucket(), store_server.settings
-    declared: dict[str, object]
-    match store_server.kind:
-        case "s3":
-            monkeypatch.setenv("AWS_ACCESS_KEY_ID", settings["access_key_id"])
-            monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", settings["secret_access_key"])
-            where = {"region": settings["region"], "endpoint": store_server.endpoint, "forcePathStyle": True}
-            declared = {"type": "@swamp/s3-datastore", "config": {"bucket": bucket, "prefix": "p", **where}}
-        case "gcs":
-            where = {"bucket": bucket, "apiEndpoint": store_server.endpoint}
-            declared = {"type": "@swamp/gcs-datastore", "config": where}
-        case "azure":
-            monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", settings["account_key"])
-            where = {"container": bucket, "account": settings["account_name"], "endpoint": settings["endpoint"]}
-            declared = {"type": "@bayou/azure-datastore", "config": where}
+    location = new_place(store_server, monkeypatch.setenv, prefix="p" if store_server.kind == "s3" else "")
     marker = repo / ".swamp.yaml"
-    marker.write_text(marker.read_text() + yaml.safe_dump({"datastore": declared}))
+    marker.write_text(marker.read_text() + yaml.safe_dump({"datastore": written(location, repo.parent)}))
     return config.load(repo, os.environ, home=repo.parent / "home")

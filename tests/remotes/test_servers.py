@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from bayou.config.locations import GCS, S3, Azure, Location
 from bayou.domain.models import Model
 from bayou.domain.modeltypes import ModelType
 from bayou.domain.scopes import scope_of
@@ -17,6 +16,7 @@ from bayou.storage import Store, connect
 from bayou.testing.legacy import LegacyWriter, legacy_view
 from bayou.testing.machines import Machine, change, legacy_entry, put_objects
 from bayou.testing.servers import Server
+from bayou.testing.servers.places import new_place
 
 OpenBucket = Callable[[Server], Store]
 KEYS = Keyspace("infra")
@@ -26,20 +26,7 @@ CONDITIONAL = ["ministack", "fake_gcs", "azurite"]
 @pytest.fixture
 def open_bucket(monkeypatch: pytest.MonkeyPatch) -> OpenBucket:
     def open_one(server: Server) -> Store:
-        bucket = server.new_bucket()
-        location: Location
-        match server.kind:
-            case "s3":
-                monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.settings["access_key_id"])
-                monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server.settings["secret_access_key"])
-                location = S3(bucket, region=server.settings["region"], endpoint=server.endpoint, path_style=True)
-            case "gcs":
-                location = GCS(bucket, endpoint=server.endpoint)
-            case "azure":
-                monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", server.settings["account_key"])
-                settings = server.settings
-                location = Azure(bucket, account=settings["account_name"], endpoint=settings["endpoint"])
-        return connect(location)
+        return connect(new_place(server, monkeypatch.setenv))
 
     return open_one
 

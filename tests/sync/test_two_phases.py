@@ -7,7 +7,7 @@ from typing import Protocol
 
 import pytest
 
-from bayou.config.locations import GCS, S3, Azure, Location
+from bayou.config.locations import Location
 from bayou.errors import BayouError, Conflict, UsageError
 from bayou.remotes import Format
 from bayou.storage.connect import connect
@@ -17,7 +17,7 @@ from bayou.sync.syncing import Sync
 from bayou.testing.computers import Computer, name_of
 from bayou.testing.faults import Fault, Faulty, at
 from bayou.testing.memory import MemoryStore
-from bayou.testing.servers import Server
+from bayou.testing.servers.places import new_place
 
 STATE, OTHER = name_of(), name_of(model="5c0d2f7e-0000-4c3e-9a55-1f4f0d6a1c02")
 MODEL = "5c0d2f7e-0000-4c3e-9a55-1f4f0d6a1c02"
@@ -262,18 +262,7 @@ async def test_preparing_with_nothing_to_say_prepares_nothing(computer: Make, fo
 
 @pytest.fixture(params=["ministack", "moto", "seaweedfs", "fake_gcs", "azurite"])
 def bucket(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Location:
-    server: Server = request.getfixturevalue(request.param)
-    name, settings = server.new_bucket(), server.settings
-    match server.kind:
-        case "s3":
-            monkeypatch.setenv("AWS_ACCESS_KEY_ID", settings["access_key_id"])
-            monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", settings["secret_access_key"])
-            return S3(name, region=settings["region"], endpoint=server.endpoint, path_style=True)
-        case "gcs":
-            return GCS(name, endpoint=server.endpoint)
-        case "azure":
-            monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", settings["account_key"])
-            return Azure(name, account=settings["account_name"], endpoint=settings["endpoint"])
+    return new_place(request.getfixturevalue(request.param), monkeypatch.setenv)
 
 
 async def test_writers_that_prepare_together_and_commit_together_lose_nothing(bucket: Location, tmp_path: Path) -> None:
