@@ -115,6 +115,61 @@ async def test_a_repo_of_its_own_has_the_keys_that_it_always_had(computer: Make,
     }
 
 
+async def test_a_namespace_lies_below_its_name_on_both_sides(computer: Make, store: MemoryStore) -> None:
+    """Acceptance 84-87, 91, 92, 96, 97: paths lose their prefix once, and nothing is at the bare path."""
+    one, two = computer("one", "infra"), computer("two", "infra")
+    one.write_version(1, b"one")
+    one.journal.mark_dirty("infra/logs/a")
+    one.ends.file("logs").mkdir()
+    one.ends.file("logs/a").write_bytes(b"marked by its path in the cache")
+    assert (one.journal.place.cache / "infra/logs/a").is_file()
+    assert len((await one.push()).pushed) == 4
+    assert not [key for key in store.objects if key.startswith(("data/", "logs/", "_index/", "infra/infra/"))]
+    assert (await one.ends.remote.load()).contents().keys() >= {"logs/a", f"{STATE}/1/raw"}
+    await two.pull()
+    assert two.files() == one.files()
+    assert not (two.journal.place.cache / "data").exists()
+    assert (await two.push(everything=True)).failed == {}
+    assert not [key for key in store.objects if key.startswith("infra/infra/")]
+
+
+async def test_what_lies_in_the_cache_beside_the_namespace_is_never_pushed(computer: Make, store: MemoryStore) -> None:
+    """Acceptance 88, 93, 94; W-43: foreign namespaces, what is left of a solo layout, and our own state."""
+    one = computer("one", "infra")
+    cache = one.journal.place.cache
+    for path in (
+        "data/t/m/n/1/raw",
+        "logs/left-over",
+        "web/.namespace.json",
+        "web/data/t/m/n/1/raw",
+        "infra/.namespace.json",
+        "infra/_index/_meta.json",
+        "infra/_control/x",
+        "infra/.datastore-index.json",
+    ):
+        (cache / path).parent.mkdir(parents=True, exist_ok=True)
+        (cache / path).write_bytes(b"{}")
+    one.write("logs/ours", b"ours")
+    assert (await one.push(everything=True)).pushed == ["logs/ours"]
+    one.journal.mark_everything()
+    prepared = await one.engine.prepare()
+    assert not [path for each in prepared.changeset.changes for path in each.paths if path != "logs/ours"]
+    data = {key for key in store.objects if "/data/" in key or "logs/" in key or key.startswith("data/")}
+    assert data == {"infra/logs/ours"}
+    assert "infra/_control/x" not in store.objects
+
+
+async def test_a_cache_of_its_own_does_not_push_other_namespaces_either(computer: Make, store: MemoryStore) -> None:
+    """Acceptance 95 has them pushed as ordinary data. They are somebody else's: we leave them alone."""
+    solo = computer("solo", "")
+    foreign = solo.journal.place.cache / "web/data/t/m/n/1/raw"
+    foreign.parent.mkdir(parents=True)
+    foreign.write_bytes(b"theirs")
+    solo.write("logs/ours", b"ours")
+    assert (await solo.push(everything=True)).pushed == ["logs/ours"]
+    assert not [key for key in store.objects if key.startswith("web/")]
+
+
 # Contamination (acceptance 156-160).
 
 
@@ -138,7 +193,7 @@ async def test_what_of_others_lies_inside_of_ours_goes_and_nothing_else(
         "infra/team/logs/x",
     ):
         await store.put(key, b"{}")
-    # An existing client listed one of them.
+    # An existing client listed one of them. The index stays what it is (W-34).
     contaminated = Change({}, {"web/data/x": entry_of("web/data/x", b"{}")})
     await one.ends.remote.commit(Changeset("infra", (contaminated,)), lambda: True)
     before = dict(store.objects)

@@ -10,6 +10,7 @@ from bayou.errors import BayouError, Conflict, Corrupt
 from bayou.layout.directories import in_datastore
 from bayou.layout.keys import Keyspace
 from bayou.remotes import Change, Changeset, Format, ObjectRemote, namespaces
+from bayou.storage.connect import connect
 from bayou.storage.port import Store
 from bayou.sync import relocatingfiles
 from bayou.sync.relocating import move, plan
@@ -17,6 +18,7 @@ from bayou.testing.faults import Fault, Faulty, at
 from bayou.testing.legacy import legacy_view
 from bayou.testing.machines import Machine, entry_of, put_objects
 from bayou.testing.memory import MemoryStore
+from bayou.testing.servers.places import new_place
 
 STATE = "data/aws/vpc/a/state"
 START = {
@@ -147,6 +149,27 @@ async def test_a_namespace_is_given_up_only_by_whose_it_is() -> None:
     await namespaces.unregister(store, "infra", "repo-a")
     assert await namespaces.namespaces(store) == []
     assert Keyspace("infra").manifest not in store.objects
+
+
+@pytest.mark.parametrize("name", ["ministack", "moto", "seaweedfs", "fake_gcs", "azurite", "rclone"])
+async def test_it_moves_on_real_servers_whatever_the_names_are(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """W-50, W-51: a copy is whole, and of the key that was meant."""
+    server = request.getfixturevalue(name)
+    files = {
+        f"logs/{odd}": odd.encode() for odd in ("a b", "a+b", "a%2Bb", "100%", "ü-日本", "a&b=c?d#e", "'q'", "@x/~y")
+    }
+    files |= {f"{STATE}/1/raw": b"x" * 3_000_000, f"{STATE}/1/metadata.yaml": b"version: 1"}
+    async with connect(new_place(server, monkeypatch.setenv, prefix="p q")) as store:
+        await Machine(store, conditional=server.conditional).push(files)
+        source, target = (ObjectRemote(store, ns, conditional=server.conditional) for ns in ("", "infra"))
+        await move(source, target, takes, lambda: True)
+        assert (await ObjectRemote(store, "infra").load()).contents().keys() == files.keys()
+        for path, body in files.items():
+            assert await (await store.get(f"infra/{path}")).bytes() == body
+        left = {meta.key async for page in store.list() for meta in page if takes(meta.key)}
+        assert left == set()
 
 
 # Files.

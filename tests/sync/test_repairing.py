@@ -11,7 +11,10 @@ from typing import Protocol
 import pytest
 
 from bayou.errors import BayouError
+from bayou.layout.keys import Keyspace
+from bayou.locks import Locks, open_cells
 from bayou.remotes import Format
+from bayou.storage.connect import connect
 from bayou.storage.port import Store
 from bayou.sync import repairing
 from bayou.sync.repairing import GRACE, Repair, plan, repair
@@ -21,8 +24,10 @@ from bayou.testing.computers import Computer, metadata, name_of
 from bayou.testing.faults import Fault, Faulty, at
 from bayou.testing.legacy import legacy_view
 from bayou.testing.memory import MemoryStore
+from bayou.testing.servers.places import new_place
 
 STATE = name_of()
+KEYS = Keyspace("infra")
 NOW = timedelta(0)
 
 
@@ -333,3 +338,38 @@ async def test_a_repair_killed_at_any_request_is_finished_by_the_next_one(
         assert not any("/other/3/" in name for name in store.objects)
         healer.close()
     assert number > 20
+
+
+@pytest.mark.parametrize("name", ["ministack", "seaweedfs", "fake_gcs", "azurite"])
+@pytest.mark.parametrize("form", [Format.DUAL, Format.SHARDED])
+async def test_it_mends_on_real_servers(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str, form: Format
+) -> None:
+    location = new_place(request.getfixturevalue(name), monkeypatch.setenv)
+    async with connect(location) as store:
+        one = Computer(tmp_path / "one", store, namespace="infra", locks=Locks(lambda: open_cells(location), KEYS))
+        one.write_version(1, b"one")
+        one.write_version(2, b"two")
+        one.write("logs/a", b"log")
+        one.write("logs/b", b"log")
+        await one.push()
+        if form is Format.SHARDED:
+            await one.ends.remote.migrate(lambda: True)
+        one.delete("logs/b")
+        await one.push()
+        assert await sound(one)
+        key = one.ends.key
+        await store.put(key(f"{STATE}/1/raw"), b"eno")
+        await store.put(key("logs/a"), b"other bytes")
+        await store.put(key("logs/c"), b"c")
+        await store.delete(key(f"{STATE}/2/raw"))
+        assert actions(await mend(one, content=True)) == {
+            "logs/a": Action.UPLOAD,
+            "logs/b": Action.SWEEP,
+            "logs/c": Action.LIST,
+            f"{STATE}/1/raw": Action.UPLOAD,
+            f"{STATE}/2/raw": Action.UPLOAD,
+        }
+        assert await sound(one)
+        assert not (await plan(one.ends, grace=NOW, content=True)).is_needed
+        one.close()
