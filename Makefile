@@ -9,7 +9,7 @@ BIN := .venv/bin
 ARGS :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format types contracts check bench bench-large lock clean
+.PHONY: help install demo test lint format types contracts check bench bench-large bench-sync lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -45,6 +45,9 @@ bench: install ## run the benchmarks, some ten minutes: ratios, measured side by
 
 lock: install ## bring the locks up to date with pyproject.toml and package.json; ARGS=--upgrade for newer releases
 	@$(PYTHON) scripts/bootstrap.py lock $(ARGS)
+
+bench-sync: install ## what a sync costs, beside s5cmd and rclone, two minutes; ARGS=--write for all of it, into docs/benchmarks.md
+	@$(BIN)/python -m benchmarks.sync $(if $(ARGS),$(ARGS),--quick)
 
 bench-large: install ## move a file of 5 GiB in and out of a store, and show the memory it takes
 	@$(BIN)/python benchmarks/large_file.py $(ARGS)
