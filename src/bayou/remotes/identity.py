@@ -18,14 +18,17 @@ async def identity(store: Store) -> UUID | None:
     return None if blob is None else form.decode(blob.content, STORE_ID).store_id
 
 
-async def establish(store: Store, now: int) -> UUID:
-    """Say who the store is, unless somebody has. It is read first and last, as some stores overwrite what exists."""
+async def establish(store: Store, now: int, *, conditional: bool = True) -> UUID:
+    """Say who the store is, unless somebody has. It is read again where a store may have overwritten what exists."""
     known = await identity(store)
     if known is not None:
         return known
-    body = form.encode(StoreIdentity(store_id=uuid4(), created_at=to_text(now)))
+    new = uuid4()
+    body = form.encode(StoreIdentity(store_id=new, created_at=to_text(now)))
     with suppress(Conflict):
         await store.put(STORE_ID, body, when=ABSENT)
+        if conditional:
+            return new
     known = await identity(store)
     if known is None:
         raise NotFound(f"{STORE_ID!r} was written and is not there", remedy="Somebody removed it: try again.")

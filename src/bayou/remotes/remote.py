@@ -96,7 +96,7 @@ class ObjectRemote:
     # Changing. Under the global lock, but for the identity.
 
     async def establish(self) -> UUID:
-        found = await identity.establish(self.place.store, self.place.now())
+        found = await identity.establish(self.place.store, self.place.now(), conditional=self.place.conditional)
         self._recognise(found)
         return found
 

@@ -108,7 +108,7 @@ class Sync:
 
     async def _passes(self, job: Job, report: Report, check: Callable[[], None]) -> None:
         ends = self.ends
-        await self._attach(pushes=job.pushes)
+        is_known = await self._attach(pushes=job.pushes)
         objects: dict[str, ContentId | None] = {}
         interfered = False
         for number in range(PASSES):
@@ -117,7 +117,7 @@ class Sync:
             seed_base(ends, scan)
             there = await self._look(job, scan, afresh=interfered)
             planned = await planning.plan(ends, scan, there, job.scope, objects)
-            if await self._is_another_store(job, planned):
+            if is_known and await self._is_another_store(job, planned):
                 interfered = True
                 continue
             if planned.plan.is_stopped(accept_deletions=job.accept_deletions):
@@ -155,15 +155,19 @@ class Sync:
             return await planning.look(self.ends, self.agreed, job.scope)
         return There(known)
 
-    async def _attach(self, *, pushes: bool) -> None:
-        """Know which store it is: asked once, as the base of another one says nothing about this one."""
+    async def _attach(self, *, pushes: bool) -> bool:
+        """Know which store it is: asked once, as the base of another one says nothing about this one. Whether it was
+        known before, and so may be another one by now.
+        """
         journal, prefix = self.ends.journal, self.ends.prefix
         side = journal.side
-        if side is None or side.prefix != prefix or (pushes and not side.store):
+        is_known = side is not None and side.prefix == prefix and bool(side.store or not pushes)
+        if side is None or not is_known:
             found = await (self.ends.remote.establish() if pushes else self.ends.remote.identity())
             side = Side("" if found is None else str(found), prefix, journal.namespace)
         journal.bind(side)
         journal.begin_base(store_time(self.ends, None))
+        return is_known
 
     async def _is_another_store(self, job: Job, planned: Planned) -> bool:
         """Before anything is believed to be gone: whether this is the store that the base is about."""
