@@ -85,6 +85,11 @@ class Settings:
     origins: Mapping[str, Origin] = field(hash=False)
     warnings: tuple[str, ...] = ()
 
+    @property
+    def is_of_repo(self) -> bool:
+        """Whether it is the repo itself that says where its datastore is, or says nothing."""
+        return self.repo is not None and self.origins["location"].source in {Source.DEFAULT, Source.MARKER}
+
     def listing(self) -> tuple[tuple[str, str, str], ...]:
         """List name, value and origin of each setting, as text that is safe to print."""
         return tuple(

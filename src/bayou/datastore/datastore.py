@@ -5,16 +5,17 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bayou.catalog import Catalog, Row
 from bayou.config import Settings, urls
 from bayou.datastore.modelhandle import ModelHandle
+from bayou.datastore.news import news_of
 from bayou.domain.artifacts import ArtifactKey
 from bayou.domain.models import Model
 from bayou.domain.modeltypes import ModelType
 from bayou.domain.tags import Tags
-from bayou.errors import Corrupt, Denied, ErrorKind, NotFound
+from bayou.errors import Corrupt, Denied, ErrorKind, NotFound, UsageError
 from bayou.repository.content import Given
 from bayou.repository.holdings import Holdings
 from bayou.repository.machines import machine_name
@@ -30,11 +31,14 @@ if TYPE_CHECKING:
     from bayou.datastore.audited import Audited
     from bayou.datastore.cataloguing import Cataloguing
     from bayou.datastore.recorded import Recorded
+    from bayou.datastore.synced import Synced
+    from bayou.datastore.syncing import Syncing
     from bayou.datastore.tidying import Tidying
     from bayou.query import Results
     from bayou.query.search import Filters
     from bayou.repository.pruning import Pruned
     from bayou.repository.retention import Collected
+    from bayou.sync.journal import Journal
 
 Progress = Callable[[int, int | None], None]
 _Answer = TypeVar("_Answer")
@@ -43,9 +47,17 @@ _Answer = TypeVar("_Answer")
 class Datastore:
     """Use it as a context manager, or close it. Several threads and processes may work on one datastore."""
 
-    def __init__(
-        self, settings: Settings, tree: Tree, catalog: Path, *, writable: bool, notice: Callable[[str], None]
+    def __init__(  # noqa: PLR0913 - what `open` found
+        self,
+        settings: Settings,
+        tree: Tree,
+        catalog: Path,
+        *,
+        writable: bool,
+        notice: Callable[[str], None],
+        journal: "Journal | None" = None,
     ) -> None:
+        """`journal` is that of the cache where the tree is one."""
         self.settings = settings
         self.tree = tree
         self.progress: Progress | None = None
@@ -53,6 +65,7 @@ class Datastore:
         self.catalog_path = catalog
         self._writable = writable
         self.notice = notice
+        self._journal = journal
 
     @property
     def namespace(self) -> str:
@@ -61,7 +74,8 @@ class Datastore:
     @cached_property
     def catalog(self) -> Catalog:
         self.catalog_path.parent.mkdir(parents=True, exist_ok=True)
-        return Catalog.open(self.catalog_path, self.tree, notice=self.notice)
+        news = None if self._journal is None else news_of(self._journal.changes)
+        return Catalog.open(self.catalog_path, self.tree, notice=self.notice, news=news)
 
     @cached_property
     def holdings(self) -> Holdings:
@@ -108,9 +122,28 @@ class Datastore:
 
         return Cataloguing(self)
 
+    @property
+    def is_synced(self) -> bool:
+        """Whether it is a cache of another place, with which a sync keeps it in step."""
+        return self._journal is not None
+
+    @cached_property
+    def syncing(self) -> "Syncing":
+        """What passes between the cache and the place that it mirrors."""
+        if self._journal is None:
+            raise UsageError(
+                f"there is nothing to sync: {self.tree.root} is the datastore itself",
+                remedy="Connect this repo with a bucket: bayou setup s3://BUCKET/PREFIX.",
+            )
+        from bayou.datastore.syncing import Syncing  # noqa: PLC0415 - as above
+
+        return Syncing(self, self._journal)
+
     def close(self) -> None:
         if "catalog" in self.__dict__:
             self.catalog.close()
+        if self._journal is not None:
+            self._journal.close()
 
     def __enter__(self) -> Self:
         return self
@@ -223,10 +256,12 @@ class Datastore:
         limit: int | None = None,
         order_by: str | None = None,
         strict: bool = False,
+        hydrate: bool = False,
         memory: Iterable[Record] = (),
     ) -> "Results":
         """What a CEL predicate says (docs/query.md): the latest versions that match, unless it asks for history.
 
+        Nothing is fetched for it, unless `hydrate` asks for the content that decides, and for that of the records.
         `memory` are further records to ask, such as `run.ephemeral()`; they come first.
         """
         from bayou.query import query  # noqa: PLC0415 - as above
@@ -241,6 +276,7 @@ class Datastore:
                 limit=limit,
                 order_by=order_by,
                 strict=strict,
+                hydrate=self.syncing.hydrate if hydrate and self.is_synced else None,
                 memory=held,
             )
         )
@@ -279,7 +315,24 @@ class Datastore:
         return self.models.meant(reference, [*self._known_models(), *self.models.all()])
 
     def record(self, row: Row) -> Record:
-        return Record(row, self.tree if row.namespace == self.namespace else None)
+        """Content that is not here is fetched when it is read."""
+        is_ours = row.namespace == self.namespace
+        hydrate = self.syncing.hydrate_one if is_ours and self.is_synced else None
+        return Record(row, self.tree if is_ours else None, hydrate=hydrate)
+
+    # --- sync --------------------------------------------------------------------------------------------------------
+
+    def sync(self, **wishes: Any) -> "Synced":  # noqa: ANN401 - those of `Syncing.sync`
+        """Let the cache and the place that it mirrors agree: push what changed here, pull what changed there."""
+        return self.syncing.sync(**wishes)
+
+    def push(self, **wishes: Any) -> "Synced":  # noqa: ANN401 - as above
+        """Only deliver what changed here."""
+        return self.syncing.push(**wishes)
+
+    def pull(self, **wishes: Any) -> "Synced":  # noqa: ANN401 - as above
+        """Only fetch what changed there."""
+        return self.syncing.pull(**wishes)
 
     # --- tidy up -----------------------------------------------------------------------------------------------------
 

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bayou import config
-from bayou.config import Arguments, Folder, Settings, Source, urls
+from bayou.config import Arguments, Folder, Settings, urls
+from bayou.config.locations import Mongo
 from bayou.datastore.datastore import Datastore
 from bayou.errors import ErrorKind, Unsupported, UsageError
 from bayou.layout.places import CATALOG, LOCAL, MARKER
-from bayou.tree import Tree
+from bayou.storage.oserrors import translated
+from bayou.tree import UNMARKED, Tree
 from bayou.tree.tiers import Tiers
 
 Notice = Callable[[str], None]
@@ -40,16 +42,28 @@ def open(  # noqa: A001, PLR0913 - `bayou.open` is what it is called
     say = notice or logging.getLogger("bayou").warning
     for warning in settings.warnings:
         say(warning)
+    return opened(settings, writable, say)
+
+
+def opened(settings: Settings, writable: bool | None, notice: Notice) -> Datastore:  # noqa: FBT001 - None: as it is ours
+    """The datastore of these settings."""
     places = _places(settings)
+    tiers = Tiers(settings.directories, settings.exclude)
+    journal = None
+    if places.is_cache:
+        from bayou.sync.journal import Journal  # noqa: PLC0415 - a folder needs none
+
+        journal = Journal(places.shared, settings.namespace, tiers=tiers, notice=notice)
     tree = Tree(
         places.shared,
         places.local,
         namespace=settings.namespace,
-        tiers=Tiers(settings.directories, settings.exclude),
+        tiers=tiers,
         durable=settings.durable,
+        marks=UNMARKED if journal is None else journal,
     )
     may_write = places.is_ours if writable is None else writable
-    return Datastore(settings, tree, places.catalog, writable=may_write, notice=say)
+    return Datastore(settings, tree, places.catalog, writable=may_write, notice=notice, journal=journal)
 
 
 def _repo_at(where: str | os.PathLike[str] | None) -> Path | None:
@@ -65,25 +79,45 @@ class _Places(NamedTuple):
     catalog: Path
     is_ours: bool
     """Whether it is the datastore of a repo."""
+    is_cache: bool = False
+    """Whether it mirrors another place, which a sync keeps in step."""
 
 
 def _places(settings: Settings) -> _Places:
     location = settings.location
-    if not isinstance(location, Folder):
+    if isinstance(location, Mongo):
         raise Unsupported(
-            f"{config.urls.displayed(location)}: this release works on datastores in folders only",
+            f"{urls.displayed(location)}: this release does not work on MongoDB yet",
             kind=ErrorKind.UNSUPPORTED,
-            remedy="Configure a datastore of the type `filesystem`, or none, in .swamp.yaml.",
+            remedy="Configure a folder, S3, GCS or Azure in .swamp.yaml.",
         )
-    if settings.repo is not None and settings.origins["location"].source in {Source.DEFAULT, Source.MARKER}:
-        local = settings.repo / LOCAL
+    if settings.repo is not None and settings.is_of_repo:
+        local, catalog = settings.repo / LOCAL, settings.repo / CATALOG
+        if not isinstance(location, Folder):
+            return _Places(_cache(settings.cache or _own(settings)), local, catalog, is_ours=True, is_cache=True)
         if location.path == local:
             local.mkdir(exist_ok=True)  # git does not keep it, so a clone has none
-        return _Places(_existing(location.path), local, settings.repo / CATALOG, is_ours=True)
+        return _Places(_existing(location.path), local, catalog, is_ours=True)
     # A catalog speaks of one datastore, so one that is only named has its own, whichever repo we stand in.
-    digest = hashlib.sha256(os.fsencode(os.path.realpath(location.path))).hexdigest()[:16]
-    local = settings.user_folder / "stores" / digest
-    return _Places(_existing(location.path), local, local / Path(CATALOG).name, is_ours=False)
+    local = _own(settings)
+    catalog = local / Path(CATALOG).name
+    if not isinstance(location, Folder):
+        return _Places(_cache(local / "cache"), local, catalog, is_ours=False, is_cache=True)
+    return _Places(_existing(location.path), local, catalog, is_ours=False)
+
+
+def _own(settings: Settings) -> Path:
+    """Where this machine keeps what it knows of a datastore that belongs to no repo."""
+    location = settings.location
+    named = os.path.realpath(location.path) if isinstance(location, Folder) else urls.render(location)
+    digest = hashlib.sha256(os.fsencode(named)).hexdigest()[:16]
+    return settings.user_folder / "stores" / digest
+
+
+def _cache(folder: Path) -> Path:
+    with translated(str(folder)):
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def _existing(folder: Path) -> Path:
