@@ -107,10 +107,13 @@ async def plan(ends: Ends, scan: Scan, there: There, scope: Scope, objects: dict
     side = str(ends.journal.side or "")
     hashed: dict[str, ContentId] = {}
     as_of = ends.journal.as_of
+    # A scan may have looked at more than may differ: at all that is in a folder that was marked.
+    about = base.keys() | listed.keys() | scan.stamps.keys()
+    here = {path: content for path, content in _only(scan.local.files, scope).items() if path in about}
     while True:
         found = diff(
             Base(side, base, as_of),
-            Local(_only(scan.local.files, scope), scan.local.missing),
+            Local(here, scan.local.missing),
             Remote(side, None if _is_vanished(there, listed) else listed, buried.graves, buried.since),
             Evidence(scan.evidence.deleted, scan.evidence.written, objects),
             classify,
