@@ -146,6 +146,7 @@ def listing(
 @options.text("--order-by", "FIELD", "createdAt, or 'createdAt desc'.")
 @click.option("--count", is_flag=True, help="Only how many.")
 @click.option("--strict", is_flag=True, help="Fail at the first row that cannot be evaluated.")
+@click.option("--hydrate", is_flag=True, help="Fetch the content that it takes to decide and to show.")
 @click.option("--content", is_flag=True, help="With --json: texts too, which may be long.")
 @click.option("--engine", type=click.Choice(["sql", "spark"]), default="sql", show_default=True, help="Who answers.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
@@ -159,6 +160,7 @@ def query(
     order_by: str | None,
     count: bool,
     strict: bool,
+    hydrate: bool,
     content: bool,
     engine: str,
     as_csv: bool,
@@ -185,7 +187,9 @@ def query(
             number = datastore.count(predicate)
             terminal.document({"predicate": predicate, "total": number}) if as_json else terminal.line(str(number))
             return
-        results = datastore.query(predicate, select=select, limit=limit, order_by=order_by, strict=strict)
+        results = datastore.query(
+            predicate, select=select, limit=limit, order_by=order_by, strict=strict, hydrate=hydrate
+        )
         for notice in results.notices:
             terminal.warn(notice)
         if as_json:

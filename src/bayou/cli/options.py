@@ -1,10 +1,13 @@
 """The options and arguments that many commands share."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(?:([kmgt])i?)?b?", re.IGNORECASE | re.ASCII)
 
 F = TypeVar("F", bound=Callable[..., Any])
 Decorator = Callable[[F], F]
@@ -17,13 +20,25 @@ repo_dir = click.option(
     help="The repo; else $SWAMP_REPO_DIR, else the nearest one upwards.",
 )
 yes = click.option("--yes", "-y", "--force", "-f", "yes", is_flag=True, help="Do not ask.")
+models = click.option("--model", "models", metavar="TYPE/NAME", multiple=True, help="Only this model; again for more.")
 dry_run = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+seconds = click.option(
+    "--timeout", "seconds", metavar="S", type=click.FloatRange(min=0), help="End after so many seconds."
+)
 page = click.option("--page", type=click.IntRange(min=1), default=1, help="Which page of that many.")
 tags = click.option("--tag", "tags", metavar="K=V", multiple=True, help="May be given several times.")
 model_type = click.option("--type", "model_type", metavar="T", help="The type of the model, as aws/ec2/vpc.")
 
 model = click.argument("model", metavar="MODEL")
 name = click.argument("name", metavar="NAME")
+
+
+def size(_ctx: click.Context, _option: click.Parameter, text: str) -> int:
+    """A number of bytes, as a person writes it: `500m`, `10GiB`, `0`."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise click.BadParameter(f"{text!r} is no size; write 500M or 10GiB")
+    return int(float(match[1]) * 1024 ** " kmgt".index((match[2] or " ").lower()))
 
 
 def limit(default: int) -> Decorator[Any]:

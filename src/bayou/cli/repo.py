@@ -6,6 +6,7 @@ import click
 
 from bayou.cli import options
 from bayou.cli.session import opened
+from bayou.cli.shapes import standing_lines
 from bayou.cli.terminal import Terminal, size_text
 
 
@@ -40,7 +41,7 @@ def status(repo_dir: Path | None, *, as_json: bool) -> None:
         stats = datastore.catalog.stats()
         problems = datastore.catalog.problems()
         settings = datastore.settings.listing()
-        document = {
+        document: dict[str, object] = {
             "repo": str(datastore.settings.repo),
             "repoId": datastore.settings.repo_id,
             "type": datastore.settings.location.type,
@@ -55,6 +56,9 @@ def status(repo_dir: Path | None, *, as_json: bool) -> None:
             "problems": [{"path": problem.path, "message": problem.message} for problem in problems],
             "settings": [{"name": name, "value": value, "origin": origin} for name, value, origin in settings],
         }
+        standing = datastore.syncing.standing() if datastore.is_synced else None
+        if standing is not None:
+            document["sync"] = standing.to_dict()
     if as_json:
         terminal.document(document)
         return
@@ -63,5 +67,8 @@ def status(repo_dir: Path | None, *, as_json: bool) -> None:
     terminal.line(
         f"{stats.names} artifacts of {stats.models} models in {stats.versions} versions, {size_text(stats.bytes)}"
     )
+    if standing is not None:
+        for line in standing_lines(standing):
+            terminal.line(line)
     for problem in problems:
         terminal.warn(f"{problem.path}: {problem.message}")

@@ -1,13 +1,16 @@
-"""The JSON documents of the data commands, in the names and the order of the specification (repository spec 8.2)."""
+"""What commands show: their JSON documents, in the names and the order of the specification (repository spec 8.2)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from bayou.domain.models import Model
 from bayou.repository.record import Record
+
+if TYPE_CHECKING:
+    from bayou.datastore.synced import Standing
 
 _FIRST = ("log", "file", "resource", "data")
 T = TypeVar("T")
@@ -96,6 +99,27 @@ def found(text: str | None, filters: Mapping[str, object], shown: Sequence[Recor
         "total": total,
         "limited": len(shown) < total,
     }
+
+
+def standing_lines(standing: "Standing") -> Iterator[str]:
+    """How a cache and the place that it mirrors stand to each other, in sentences."""
+    for work, last in standing.outcomes.items():
+        how = f"failed: {last.error}" if last.error else f"{last.pulled} pulled, {last.pushed} pushed"
+        yield f"last {work} at {last.finished_at}: {how}"
+    if not standing.outcomes:
+        yield "never synced"
+    if standing.walks:
+        yield "the next push looks at all files"
+    elif standing.dirty:
+        some = ", ".join(standing.paths[:5]) + (", …" if standing.dirty > 5 else "")
+        yield f"{standing.dirty} changed paths wait for the next push: {some}"
+    else:
+        yield "nothing waits to be pushed"
+    yield f"{standing.absent} files are fetched when they are asked for ({standing.hydration} hydration)"
+    if standing.conflicts:
+        yield f"{len(standing.conflicts)} conflicts are to be decided: bayou conflicts list"
+    for path, why in standing.failed.items():
+        yield f"left by the last one: {path}: {why}"
 
 
 def _item(record: Record, *, with_model: bool) -> dict[str, object]:

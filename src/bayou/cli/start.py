@@ -41,6 +41,10 @@ class Commands(click.Group):
     places = {  # noqa: RUF012 - never changed
         "init": "bayou.cli.repo:init",
         "status": "bayou.cli.repo:status",
+        "setup": "bayou.cli.setup:setup",
+        "sync": "bayou.cli.sync:sync",
+        "conflicts": "bayou.cli.conflicts:conflicts",
+        "cache": "bayou.cli.cache:cache",
         "data": "bayou.cli.data:data",
         "exec": "bayou.cli.execute:execute",
         "runs": "bayou.cli.runs:runs",

@@ -1,0 +1,250 @@
+"""Setup: move the datastore of a repo to another place. The repo works as before until the very end, which is one
+change of its marker; whatever interrupts it before, the same call goes on from there.
+"""
+
+import asyncio
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
+
+from bayou import config
+from bayou.config import Arguments, Folder, Hydration, Location, Settings, marker, urls
+from bayou.config import repo as repos
+from bayou.config.declaration import written
+from bayou.config.locations import Mongo
+from bayou.config.marker import Marker
+from bayou.datastore.connecting import ask
+from bayou.datastore.datastore import Datastore
+from bayou.datastore.migrating import Migrated, Progress, migrate, set_aside
+from bayou.datastore.opening import opened
+from bayou.datastore.synced import Synced
+from bayou.domain.namespaces import SOLO, check_namespace
+from bayou.errors import Conflict, Denied, ErrorKind, LockTimeout, NotFound, Unavailable, Unsupported, UsageError
+from bayou.layout.places import LOCAL
+from bayou.remotes import ObjectRemote
+from bayou.remotes.namespaces import register
+from bayou.storage import Ability, connect
+from bayou.sync.report import Progress as Transfers
+from bayou.tree import Tree
+
+Notice = Callable[[str], None]
+
+_ASIDE = "migrated"
+_KEPT = ("directories", "exclude", "syncTimeoutMs")
+_WITHDRAWN = (
+    "it ignores the conditions of writes: nothing keeps two machines from overwriting each other, and a writer that"
+    " lost its lock is not stopped"
+)
+
+
+class Wishes(NamedTuple):
+    """What to move to, and how. None: what suits the place."""
+
+    url: str
+    namespace: str = SOLO
+    hydration: Hydration | None = None
+    migrates: bool = True
+    single_writer: bool = False
+    seconds: float | None = None
+
+
+class SetUp(NamedTuple):
+    """What was done."""
+
+    settings: Settings
+    held_data: bool
+    """Whether somebody's data was there before."""
+    migrated: Migrated
+    aside: Path | None
+    """Where the files that were migrated are now."""
+    synced: Synced | None
+    """None for a folder, which needs no sync."""
+
+    def to_dict(self) -> dict[str, object]:
+        synced = self.synced
+        return {
+            "type": self.settings.location.type,
+            "location": urls.displayed(self.settings.location),
+            "namespace": self.settings.namespace,
+            "hydration": str(self.settings.hydration),
+            "remoteHeldData": self.held_data,
+            "filesCopied": self.migrated.files,
+            "bytesCopied": self.migrated.bytes,
+            "directoriesMigrated": list(self.migrated.folders),
+            "sourcePath": None if self.aside is None else str(self.aside),
+            "filesPushed": 0 if synced is None else len(synced.report.pushed),
+            "filesPulled": 0 if synced is None else len(synced.report.pulled),
+            "unhydrated": 0 if synced is None else synced.absent,
+            "conflicts": [] if synced is None else synced.report.conflicts,
+            "errors": {} if synced is None else synced.report.failed,
+        }
+
+
+def set_up(
+    repo: Path | None,
+    wishes: Wishes,
+    notice: Notice,
+    *,
+    progress: Progress | None = None,
+    transfers: Transfers | None = None,
+) -> SetUp:
+    """Verify the place, bring what this repo has there, and only then say in its marker where its datastore is."""
+    before = config.load(Path.cwd(), os.environ, Arguments(repo_dir=repo), home=Path.home())
+    plan = _planned(before, wishes)
+    with opened(plan.old, None, notice) as old:
+        after, held_data = plan.new, False
+        if not isinstance(after.location, Folder):
+            held_data = asyncio.run(_verify(after, old.tree, notice, single_writer=wishes.single_writer))
+            after = replace(after, hydration=_hydration(plan, wishes, held_data, notice))
+        with opened(after, True, notice) as new:
+            migrated = _migrate(old.tree, new.tree, progress) if wishes.migrates else Migrated(0, 0, (), ())
+            synced = _sync(new, wishes, transfers) if new.is_synced else None
+            aside = None
+            if synced is None or synced.report.stop is None:
+                _switch(plan.found, after)
+                aside = _leave(plan, old.tree, new.tree) if wishes.migrates else None
+    return SetUp(after, held_data, migrated, aside, synced)
+
+
+class _Planned(NamedTuple):
+    found: Marker
+    old: Settings
+    new: Settings
+    is_switched: bool
+    """By a call before, which may have been interrupted since."""
+
+    @property
+    def is_in_repo(self) -> bool:
+        return self.old.repo is not None and self.old.location == Folder(self.old.repo / LOCAL)
+
+
+def _planned(before: Settings, wishes: Wishes) -> _Planned:
+    if before.repo is None:
+        raise NotFound(
+            f"there is no repo at {Path.cwd()} or above",
+            kind=ErrorKind.REPO_MISSING,
+            remedy="Make one: bayou init.",
+        )
+    location = _location(wishes.url)
+    namespace = check_namespace(wishes.namespace or before.namespace)
+    if not before.is_of_repo:
+        raise UsageError(
+            f"the datastore is named by {before.origins['location']}, which counts more than what setup would write",
+            remedy="Unset it, then run this again.",
+        )
+    is_switched = (location, namespace) == (before.location, before.namespace)
+    if not (is_switched or isinstance(before.location, Folder)):
+        raise UsageError(
+            f"the datastore of this repo is {urls.displayed(before.location)}: setup moves data out of folders only",
+            remedy="Sync it, remove the `datastore` block from .swamp.yaml, then set up the new place with"
+            " --skip-migration.",
+        )
+    found = marker.read(before.repo)
+    if found is None:
+        raise NotFound(f"{before.repo} is no repo any more", kind=ErrorKind.REPO_MISSING)
+    if not before.repo_id:
+        found = marker.save(found, {**found.values, "repoId": str(uuid4())})
+    repo_id = str(found.values["repoId"])
+    in_repo = replace(before, location=Folder(before.repo / LOCAL), namespace=SOLO, cache=None)
+    new = replace(
+        before,
+        location=location,
+        namespace=namespace,
+        repo_id=repo_id,
+        cache=None if isinstance(location, Folder) else repos.cache(before.user_folder, repo_id),
+    )
+    return _Planned(found, in_repo if is_switched else before, new, is_switched)
+
+
+def _location(url: str) -> Location:
+    match urls.parse(url):
+        case Folder(path):
+            return Folder(Path(os.path.abspath(path.expanduser())))  # noqa: PTH100 - links stay as they are
+        case Mongo():
+            raise Unsupported("a MongoDB datastore cannot be set up yet", kind=ErrorKind.STORE_CANNOT)
+        case location:
+            return location
+
+
+def _hydration(plan: _Planned, wishes: Wishes, held_data: bool, notice: Notice) -> Hydration:  # noqa: FBT001 - a fact
+    if wishes.hydration is not None:
+        return wishes.hydration
+    if plan.is_switched:
+        return plan.new.hydration
+    if held_data:
+        notice("there is data already: its content is fetched when it is asked for (--hydration full fetches all)")
+    return Hydration.LAZY if held_data else Hydration.FULL
+
+
+async def _verify(settings: Settings, old: Tree, notice: Notice, *, single_writer: bool) -> bool:
+    """Find out whether this place can be worked with, make the namespace ours, and say whether it holds anything else
+    than what this repo has.
+    """
+    async with connect(settings.location, request_seconds=settings.request_timeout_ms / 1000) as store:
+        abilities = await ask(settings, store)
+        match abilities.several_writers:
+            case Ability.UNKNOWN:
+                raise Denied(
+                    "these credentials may not write there",
+                    remedy="Use credentials that may; whoever only reads opens the URL, and needs no setup.",
+                )
+            case Ability.NO if not single_writer:
+                raise Unsupported(
+                    f"this store cannot be shared by several writers: {_WITHDRAWN}",
+                    kind=ErrorKind.STORE_CANNOT,
+                    remedy="Use another store; or, if only one machine will ever write, give --single-writer.",
+                )
+            case Ability.NO:
+                notice(f"this store is for a single writer: {_WITHDRAWN}")
+        if settings.namespace:
+            await register(store, settings.namespace, settings.repo_id or "", time.time_ns())
+        with ObjectRemote(store, settings.namespace) as remote:
+            there = await remote.load()
+            return any(old.size(path) is None for part in there.parts for path in there.entries(part))
+
+
+def _migrate(old: Tree, new: Tree, progress: Progress | None) -> Migrated:
+    migrated = migrate(old, new, progress)
+    if migrated.conflicts:
+        more = "" if len(migrated.conflicts) < 4 else f", and {len(migrated.conflicts) - 3} more"
+        raise Conflict(
+            f"{new.root} holds something else at {', '.join(migrated.conflicts[:3])}{more}",
+            kind=ErrorKind.ALREADY_EXISTS,
+            remedy="Nothing was switched. Choose an empty place or a namespace of its own, or give --skip-migration.",
+        )
+    return migrated
+
+
+def _sync(new: Datastore, wishes: Wishes, transfers: Transfers | None) -> Synced:
+    try:
+        return new.sync(seconds=math.inf if wishes.seconds is None else wishes.seconds, progress=transfers)
+    except (Unavailable, LockTimeout) as error:
+        error.remedy = (
+            "Run the same command again: it goes on where it stopped. Until it is through, this repo works as before."
+        )
+        raise
+
+
+def _switch(found: Marker, settings: Settings) -> None:
+    there = found.values.get("datastore")
+    kept = {key: there[key] for key in _KEPT if key in there} if isinstance(there, dict) else {}
+    block = written(settings.location, Path.home())
+    place = {"type": block.pop("type")}
+    if settings.namespace:
+        place["namespace"] = settings.namespace
+    if settings.hydration is Hydration.LAZY:
+        place["hydrationStrategy"] = str(Hydration.LAZY)
+    marker.save(found, {**found.values, "datastore": {**place, **kept, **block}})
+
+
+def _leave(plan: _Planned, old: Tree, new: Tree) -> Path | None:
+    """Only what was in the repo itself is this repo's to move."""
+    if not plan.is_in_repo:
+        return None
+    aside = old.local / _ASIDE
+    return aside if set_aside(old, new, aside).folders else None
