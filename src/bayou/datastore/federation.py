@@ -37,6 +37,8 @@ def offer(datastore: "Datastore", journal: Journal) -> bool:
         return False
     target = tree.root / CATALOG_EXPORT
     new = Path(tree.temporaries(str(target))) / f".{uuid4()}.tmp"
+    for folder in (new.parent, target.parent):
+        folder.mkdir(parents=True, exist_ok=True)
     datastore.catalog.current(datastore.progress)
     datastore.catalog.export(new)
     if target.is_file() and _digest(target) == _digest(new):

@@ -18,17 +18,17 @@ from bayou.config import repo as repos
 from bayou.config.declaration import written
 from bayou.config.locations import Mongo
 from bayou.config.marker import Marker
-from bayou.datastore.connecting import ask
 from bayou.datastore.datastore import Datastore
 from bayou.datastore.migrating import Migrated, Progress, migrate, set_aside
 from bayou.datastore.opening import opened
+from bayou.datastore.remote import abilities, bucket
 from bayou.datastore.synced import Synced
 from bayou.domain.namespaces import SOLO, check_namespace
 from bayou.errors import Conflict, Denied, ErrorKind, LockTimeout, NotFound, Unavailable, Unsupported, UsageError
 from bayou.layout.places import LOCAL
 from bayou.remotes import ObjectRemote
 from bayou.remotes.namespaces import register
-from bayou.storage import Ability, connect
+from bayou.storage import Ability
 from bayou.sync.report import Progress as Transfers
 from bayou.tree import Tree
 
@@ -185,9 +185,8 @@ async def _verify(settings: Settings, old: Tree, notice: Notice, *, single_write
     """Find out whether this place can be worked with, make the namespace ours, and say whether it holds anything else
     than what this repo has.
     """
-    async with connect(settings.location, request_seconds=settings.request_timeout_ms / 1000) as store:
-        abilities = await ask(settings, store)
-        match abilities.several_writers:
+    async with bucket(settings) as store:
+        match await abilities(settings, store):
             case Ability.UNKNOWN:
                 raise Denied(
                     "these credentials may not write there",

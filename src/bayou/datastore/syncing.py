@@ -13,7 +13,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bayou.config.settings import Hydration, Source
-from bayou.datastore.connecting import HASTE, Connected, Local, connected
+from bayou.datastore.federation import offer
+from bayou.datastore.remote import HASTE, Joined, Local, joined
 from bayou.datastore.synced import Preview, Standing, Synced
 from bayou.domain.artifacts import ArtifactKey
 from bayou.domain.models import Model, derived_id, parse_model
@@ -44,7 +45,7 @@ CAPABILITIES = {
 }
 
 
-_Work = Callable[[Connected], Coroutine[Any, Any, _Result]]
+_Work = Callable[[Joined], Coroutine[Any, Any, _Result]]
 
 
 class Syncing:
@@ -90,8 +91,10 @@ class Syncing:
         seconds = self._seconds(given) if seconds is None else seconds
         report = Report() if progress is None else Report(progress=progress)
         began = time.monotonic()
+        if pushes and not references:
+            offer(self._datastore, self._journal)
 
-        async def work(found: Connected) -> int:
+        async def work(found: Joined) -> int:
             job = given
             for _ in range(2):
                 await Sync(found.ends).run(_within(job, began, seconds), report)
@@ -130,7 +133,7 @@ class Syncing:
         is_lazy = self._is_lazy(lazy) and not hydrate
         job = Job(pushes, pulls, self._scope(tuple(models)), is_lazy, everything)
 
-        async def work(found: Connected) -> Preview:
+        async def work(found: Joined) -> Preview:
             plan = await Sync(found.ends).plan(job)
             lacking = hydrating.absent(self._journal, job.scope, wanted=is_lazy) if pulls else ()
             return Preview(job.name, plan, len(lacking))
@@ -204,7 +207,7 @@ class Syncing:
     def _fetch(self, paths: list[str]) -> Report:
         report = Report()
 
-        async def work(found: Connected) -> None:
+        async def work(found: Joined) -> None:
             await hydrating.hydrate(found.ends, paths, report)
 
         self._run(work, writes=False, patience=HASTE)
@@ -212,7 +215,7 @@ class Syncing:
 
     def _run(self, work: _Work[_Result], *, writes: bool, patience: Patience | None = None) -> _Result:
         async def run() -> _Result:
-            async with connected(self._local, writes=writes, patience=patience) as found:
+            async with joined(self._local, writes=writes, patience=patience) as found:
                 return await work(found)
 
         try:

@@ -1,0 +1,248 @@
+"""A datastore whose place is a bucket: worked on without it, brought together with it when somebody wants that."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import bayou
+from bayou.config import Hydration, marker, newrepo
+from bayou.datastore.setup import Wishes, set_up
+from bayou.errors import Denied, ErrorKind, NotFound, Unavailable, UsageError
+from bayou.testing.servers import Server
+
+Place = Callable[[Server], str]
+MODEL = "aws/ec2/vpc/prod"
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch) -> Place:
+    """An empty place on a server, which finds its credentials in the environment."""
+
+    def place(server: Server) -> str:
+        bucket, endpoint = server.new_bucket(), server.endpoint
+        match server.kind:
+            case "s3":
+                monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.settings["access_key_id"])
+                monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server.settings["secret_access_key"])
+                return f"s3://{bucket}/team?endpoint={endpoint}&path_style=true&region=us-east-1"
+            case "gcs":
+                return f"gs://{bucket}/team?endpoint={endpoint}"
+            case "azure":
+                monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", server.settings["account_key"])
+                return f"az://{bucket}/team?account={server.settings['account_name']}&endpoint={server.settings['endpoint']}"
+
+    return place
+
+
+@pytest.fixture
+def url(ministack: Server, place: Place) -> str:
+    return place(ministack)
+
+
+def connect(repo: Path, url: str, **wishes: object) -> Path:
+    """A repo whose datastore is there."""
+    if not (repo / ".swamp.yaml").exists():
+        newrepo.create(repo)
+    set_up(repo, Wishes(url, **wishes), lambda _: None)  # type: ignore[arg-type]
+    return repo
+
+
+def write(repo: Path, status: str) -> None:
+    with bayou.open(repo) as ds:
+        ds.write("prod", "state", {"status": status}, type="aws/ec2/vpc", content_type="application/json")
+
+
+@pytest.fixture(params=["azurite", "fake_gcs", "ministack", "moto"])
+def sharable(request: pytest.FixtureRequest) -> Server:
+    """Each kind of server that several writers can share."""
+    server = request.getfixturevalue(request.param)
+    assert isinstance(server, Server)
+    return server
+
+
+def test_two_repos_agree_on_every_kind_of_store(sharable: Server, repo: Path, place: Place) -> None:
+    url = place(sharable)
+    connect(repo, url)
+    other = connect(repo.parent / "other", url)
+    write(repo, "ok")
+    with bayou.open(repo) as ds:
+        assert len(ds.push().report.pushed) == 4
+        assert ds.sync().requests == 1
+    with bayou.open(other) as ds:
+        assert ds.pull().is_complete
+        assert ds.latest("prod", "state").attributes == {"status": "ok"}
+        assert ds.sync().requests == 1
+
+
+def test_what_works_here_needs_no_network_library(repo: Path, url: str) -> None:
+    connect(repo, url)
+    code = f"""
+import sys, bayou
+with bayou.open({str(repo)!r}) as ds:
+    ds.write("prod", "state", {{"a": 1}}, type="aws/ec2/vpc")
+    ds.latest("prod", "state").read()
+    ds.query("attributes.a == 1")
+    ds.syncing.standing()
+    ds.syncing.conflicts()
+    print(sorted({{"obstore"}} & set(sys.modules)))
+"""
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"  # noqa: S603
+
+
+def test_a_url_alone_is_read_only_and_lazy(repo: Path, url: str) -> None:
+    connect(repo, url)
+    write(repo, "ok")
+    with bayou.open(repo) as ds:
+        ds.push()
+    with bayou.open(url) as ds:
+        with pytest.raises(NotFound):
+            ds.latest("prod", "state")
+        assert ds.pull().absent == 1
+        assert ds.latest("prod", "state").attributes == {"status": "ok"}
+        with pytest.raises(Denied):
+            ds.push()
+        with pytest.raises(Denied):
+            ds.sync()
+    with bayou.open(url) as ds:  # what was fetched is there the next time
+        assert ds.pull().requests == 1
+        assert ds.syncing.standing().absent == 0
+
+
+def test_a_folder_has_nothing_to_sync(repo: Path) -> None:
+    with bayou.open(repo) as ds, pytest.raises(UsageError, match="nothing to sync"):
+        ds.sync()
+
+
+def test_a_notebook_has_a_loop_already(repo: Path, url: str) -> None:
+    connect(repo, url)
+    write(repo, "ok")
+
+    async def cell() -> int:
+        with bayou.open(repo) as ds:
+            return len(ds.push().report.pushed)
+
+    assert asyncio.run(cell()) == 4
+
+
+def test_all_clones_on_a_machine_see_what_one_of_them_pulled(repo: Path, url: str) -> None:
+    connect(repo, url)
+    other = connect(repo.parent / "other", url)
+    clone = repo.parent / "clone"
+    shutil.copytree(repo, clone)
+    with bayou.open(clone) as ds:
+        assert ds.query().total == 0
+    write(other, "ok")
+    with bayou.open(other) as ds:
+        ds.push()
+    with bayou.open(repo) as ds:
+        ds.pull()
+    with bayou.open(clone) as ds:
+        assert [record.attributes for record in ds.query()] == [{"status": "ok"}]
+
+
+def test_content_that_came_or_went_is_known_to_queries(repo: Path, url: str) -> None:
+    connect(repo, url, hydration=Hydration.LAZY)
+    write(repo, "ok")
+    with bayou.open(repo) as ds:
+        ds.push()
+        assert ds.syncing.evict(0).files == 1
+    with bayou.open(repo) as ds:
+        asked = 'attributes.status.startsWith("o")'
+        assert ds.query(asked).total == 0
+        assert ds.query(asked, hydrate=True).total == 1
+        assert ds.query(asked).total == 1
+
+
+def test_an_extension_says_what_it_writes(repo: Path, url: str) -> None:
+    connect(repo, url)
+    with bayou.open(repo) as ds:
+        ds.syncing.mark_dirty("files/report.txt")
+        (ds.tree.root / "files").mkdir(exist_ok=True)
+        (ds.tree.root / "files/report.txt").write_text("done")
+        assert ds.push().report.pushed == ["files/report.txt"]
+        assert all(ds.syncing.capabilities().values())
+
+
+def test_a_scope_finds_a_model_by_the_definition_that_comes_with_it(repo: Path, url: str) -> None:
+    connect(repo, url)
+    other = connect(repo.parent / "other", url)
+    theirs = "7d5f0a52-5a0f-4a6e-9d0c-6f6f9b1c2d3e"
+    with bayou.open(other) as ds:
+        path = "auto-definitions/aws/ec2/vpc/prod.yaml"
+        lines = ("type: aws/ec2/vpc", f"id: {theirs}", "name: prod", "version: 1", "tags: {}", "methods: {}")
+        with ds.tree.change(path) as change:
+            change.replace(path, "\n".join(lines).encode())
+    write(other, "ok")
+    with bayou.open(other) as ds:
+        assert ds.find_model("prod").id == theirs
+        ds.push()
+    with bayou.open(repo) as ds:
+        ds.pull(models=[MODEL])
+        assert ds.latest("prod", "state").attributes == {"status": "ok"}
+        assert ds.pull(models=["aws/ec2/vpc/nobody"]).report.pulled == []
+
+
+def test_a_sync_that_takes_too_long_ends_and_the_next_one_goes_on(repo: Path, url: str) -> None:
+    connect(repo, url)
+    write(repo, "ok")
+    with bayou.open(repo) as ds:
+        with pytest.raises(Unavailable) as late:
+            ds.sync(seconds=0)
+        assert late.value.kind is ErrorKind.DEADLINE_EXCEEDED
+        assert len(ds.sync().report.pushed) == 4
+
+
+def test_a_namespace_offers_its_catalog_with_each_push(repo: Path, url: str) -> None:
+    connect(repo, url, namespace="infra")
+    other = connect(repo.parent / "other", url, namespace="web")
+    write(repo, "ok")
+    with bayou.open(repo) as ds:
+        assert ".catalog-export.json" in ds.push().report.pushed
+        assert ds.sync().requests == 1
+    with bayou.open(other) as ds:
+        pulled, _ = ds.cataloguing.pull(["infra"])
+        assert pulled == {"infra": 1}
+
+
+def test_content_that_is_gone_there_is_named(repo: Path, url: str) -> None:
+    connect(repo, url)
+    write(repo, "ok")
+    with bayou.open(repo) as ds:
+        ds.push()
+        record = ds.latest("prod", "state")
+        place = record.path.relative_to(ds.tree.root)
+        ds.syncing.evict(0)
+    from bayou.config import urls  # noqa: PLC0415 - for this test only
+    from bayou.storage import connect as open_store  # noqa: PLC0415 - as above
+
+    async def remove() -> None:
+        async with open_store(urls.parse(url)) as store:
+            await store.delete(place.as_posix())
+
+    asyncio.run(remove())
+    with bayou.open(repo) as ds, pytest.raises(NotFound, match="there is no such object") as missing:
+        ds.latest("prod", "state").read()
+    assert missing.value.kind is ErrorKind.CONTENT_MISSING
+
+
+def test_the_environment_may_name_another_place_which_has_a_cache_of_its_own(
+    repo: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(repo, url)
+    write(repo, "ok")
+    monkeypatch.setenv("SWAMP_DATASTORE", url.replace("/team?", "/elsewhere?"))
+    with bayou.open(repo) as ds:
+        assert ds.query().total == 0
+        assert str(ds.tree.root) != str(marker_cache(repo))
+
+
+def marker_cache(repo: Path) -> Path:
+    found = marker.read(repo)
+    assert found is not None
+    return Path(os.environ["SWAMP_HOME"]) / "repos" / str(found.values["repoId"])
