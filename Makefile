@@ -9,7 +9,7 @@ BIN := .venv/bin
 ARGS :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format types contracts check bench bench-large bench-sync lock clean
+.PHONY: help install demo test lint format types contracts check bench bench-large bench-sync lock clean test-cluster
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -23,6 +23,9 @@ demo: install ## see what Bayou does, with nothing but this machine
 
 test: install ## run all tests; ARGS="-k name" is passed on to pytest
 	@$(BIN)/pytest -n auto --dist loadgroup $(ARGS)
+
+test-cluster: install ## run the jobs on a Spark cluster of two workers, one of which is killed; some minutes
+	@$(BIN)/pytest -m cluster $(ARGS)
 
 lint: install ## check style and formatting
 	@$(BIN)/ruff check .

@@ -9,6 +9,7 @@ import click
 
 from bayou import config
 from bayou.cli import options
+from bayou.cli.session import pairs
 from bayou.cli.terminal import Terminal
 from bayou.config import Arguments, urls
 
@@ -73,6 +74,7 @@ def _job(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write the report as HTML."),
         options.dry_run,
+        options.text("--conf", "K=V", "A setting of Spark; may be given several times.", multiple=True),
         options.text("--remote", "URL", "A Spark Connect server: sc://host:15002."),
         options.text("--master", "M", "A Spark master; else $BAYOU_SPARK_MASTER, else all of this machine."),
         options.text("--namespaces", "A,B", "These, or * for all; else the one of the repo."),
@@ -143,6 +145,7 @@ def _run(
     namespaces: str | None,
     master: str | None,
     remote: str | None,
+    conf: tuple[str, ...],
     dry_run: bool,
     report: Path | None,
     repo_dir: Path | None,
@@ -155,7 +158,7 @@ def _run(
     terminal = Terminal(as_json)
     reach = _reach(url, namespaces, repo_dir)
     terminal.say("starting Spark …")
-    spark = session(master, remote=remote, log=log_path())
+    spark = session(master, remote=remote, log=log_path(), settings=pairs(conf, "setting"))
     try:
         done = job(Context(spark, reach, dry_run, terminal.say))
     finally:

@@ -1,0 +1,127 @@
+"""Jobs on a real cluster and a real S3 server: with a worker killed in the middle they find the same."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from bayou.config import urls
+from bayou.remotes import Changeset
+from bayou.remotes.objects import each
+from bayou.storage import connect
+from bayou.testing.lakes import lake, model, version
+from bayou.testing.machines import Machine, change
+from bayou.testing.servers import SERVERS, Server
+from bayou.testing.sparkcluster import spark_cluster
+
+pytestmark = pytest.mark.cluster
+
+# 90 % of all in one model.
+FILES = lake(models=40, names=2, versions=2)
+for number in range(1, 800):
+    FILES |= version(model(1), f"much-{number}", 1, {"n": number})
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[Server]:
+    with SERVERS["ministack"]() as server:
+        yield server
+
+
+@pytest.fixture
+def url(s3: Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    for name, value in credentials(s3).items():
+        monkeypatch.setenv(name, value)
+    found = f"s3://{s3.new_bucket()}/lake?endpoint={s3.endpoint}&path_style=true&region={s3.settings['region']}"
+
+    async def work() -> None:
+        async with connect(urls.parse(found)) as store:
+            await each(50, FILES.items(), lambda item: store.put(*item))
+            machine = Machine(store)
+            await machine.commit(Changeset("", (change({}, FILES),)))
+            await machine.remote.migrate(lambda: True)
+            await store.put("data/aws/vpc/id-3/state-0/1/raw", b"rotten")
+            await store.delete("data/aws/vpc/id-4/state-0/1/raw")
+
+    asyncio.run(work())
+    return found
+
+
+def credentials(server: Server) -> dict[str, str]:
+    settings = server.settings
+    return {"AWS_ACCESS_KEY_ID": settings["access_key_id"], "AWS_SECRET_ACCESS_KEY": settings["secret_access_key"]}
+
+
+def run(job: str, url: str, master: str, *, disturb: Any = None, after: str = "") -> dict[str, Any]:  # noqa: ANN401 - a function
+    """The report of a job; `disturb` is called a second after it says this."""
+    told = ["--url", url, "--master", master, "--json", "--conf", "spark.ui.enabled=false"]
+    told += ["--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.driver.bindAddress=127.0.0.1"]
+    told += ["--conf", "spark.executor.memory=512m"]
+    command = [str(Path(sys.executable).with_name("bayou")), "pipeline", "run", job, *told]
+    said: list[str] = []
+
+    def listen(lines: IO[str]) -> None:
+        for line in lines:
+            said.append(line)
+            if disturb is not None and after in line:
+                time.sleep(1)
+                disturb()
+
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603 - ours
+        assert process.stdout is not None
+        assert process.stderr is not None
+        listener = threading.Thread(target=listen, args=(process.stderr,))
+        listener.start()
+        output = process.stdout.read()
+        listener.join()
+    assert process.returncode in (0, 4), "".join(said)
+    found: dict[str, Any] = json.loads(output)
+    return {name: value for name, value in found.items() if name not in ("metrics", "url", "versionsRead")}
+
+
+@pytest.mark.parametrize(
+    ("job", "step"),
+    [
+        ("scrub", "reading every object"),
+        ("stats", "reading the index"),
+        ("index", "hashing"),
+        ("catalog", "reading metadata"),
+    ],
+)
+def test_a_job_outlives_a_worker(s3: Server, url: str, job: str, step: str) -> None:
+    async def unhash() -> None:
+        # Something for `index` to do, each time.
+        async with connect(urls.parse(url)) as store:
+            for page in [page async for page in store.list("_index")]:
+                await each(50, page, lambda meta: store.delete(meta.key))
+            await store.delete(".datastore-index.json")
+
+    async def forget() -> None:
+        async with connect(urls.parse(url)) as store:
+            for page in [page async for page in store.list("_control")]:
+                await each(50, page, lambda meta: store.delete(meta.key))
+
+    def anew() -> None:
+        asyncio.run(forget())
+        if job == "index":
+            asyncio.run(unhash())
+
+    with spark_cluster(environment=credentials(s3)) as cluster:
+        anew()
+        undisturbed = run(job, url, cluster.master)
+        anew()
+        killed = threading.Event()
+
+        def kill() -> None:
+            cluster.kill_worker()
+            killed.set()
+
+        assert run(job, url, cluster.master, disturb=kill, after=step) == undisturbed
+        assert killed.is_set()
