@@ -12,12 +12,15 @@ import json
 import random
 import statistics
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
+from bayou.layout.keys import Keyspace
 from bayou.locks.bodies import Identity
 from bayou.locks.cells import StoreCells
 from bayou.locks.leases import Leases
 from bayou.locks.patience import Patience
+from bayou.locks.registry import register
 from bayou.storage import Record, Store, Tally
 from bayou.testing import clock
 from bayou.testing.clock import DatedMemoryStore
@@ -32,9 +35,11 @@ Contender = Callable[[int, Store, Work], Awaitable[float]]
 
 
 async def ours(number: int, store: Store, work: Work) -> float:
-    leases = Leases(StoreCells(store), who=Identity("x", f"host-{number}", 1), clock=clock.now)
+    cells = StoreCells(store)
+    leases = Leases(cells, who=Identity("x", f"host-{number}", 1), clock=clock.now)
     began = clock.now()
-    lease = await leases.take(KEY, Patience(100_000, clock=clock.now))
+    noted = partial(register, cells, Keyspace(), KEY)
+    lease = await leases.take(KEY, Patience(100_000, clock=clock.now), register=noted)
     assert lease is not None
     waited = clock.now() - began
     await work()

@@ -210,6 +210,26 @@ def test_a_link_whose_answer_was_lost_is_ours(tmp_path: Path, monkeypatch: pytes
     assert (tmp_path / KEY).read_bytes() == b"one"
 
 
+def test_no_lock_file_is_missing_before_its_folder_was_opened_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client of a network file system may remember for a minute that a file is not there."""
+    asyncio.run(FileCells(tmp_path).create(KEY, b"one"))
+    really, fresh = os.open, set[Path]()
+
+    def forgetful(path: Path, flags: int, *more: int, **named: int) -> int:
+        if flags & os.O_DIRECTORY:
+            fresh.add(Path(path))
+        elif Path(path).name == ".lock" and Path(path).parent not in fresh:
+            raise FileNotFoundError(2, "remembered as missing")
+        return really(path, flags, *more, **named)
+
+    monkeypatch.setattr(os, "open", forgetful)
+    seen = asyncio.run(FileCells(tmp_path).read(KEY))
+    assert seen is not None
+    assert seen.content == b"one"
+
+
 def test_who_died_while_ending_a_version_is_overtaken_later_and_who_is_at_it_is_not(tmp_path: Path) -> None:
     async def main() -> None:
         cells = FileCells(tmp_path)

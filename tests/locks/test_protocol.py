@@ -17,7 +17,7 @@ from bayou.layout.keys import Keyspace
 from bayou.locks.bodies import Identity, Mark, State
 from bayou.locks.cells import StoreCells
 from bayou.locks.errors import LockBusy
-from bayou.locks.inspection import sweep
+from bayou.locks.inspection import release_by_force, status, sweep
 from bayou.locks.lease import Lease
 from bayou.locks.leases import Leases
 from bayou.locks.nesting import Family
@@ -252,6 +252,39 @@ async def test_nested_commands_of_one_holder_do_not_wait_for_themselves(machine:
         assert all(lease.seems_held for lease in held)
 
 
+async def test_a_run_within_a_run_does_not_wait_for_whoever_waits_for_the_outer_one(machine: Machine) -> None:
+    """A structural command waits for the outer run, which waits for the inner one: so that one is let through."""
+    for parent in (False, True):
+        async with run(machine(), VPC) as held:
+            waiter = asyncio.create_task(one_structure(machine()))
+            await asyncio.sleep(5)
+            inside = Family(parent=77) if parent else ALONE.with_more(lease.nonce for lease in held)
+            async with run(machine(name="here", pid=78), SHELL, seconds=2, family=inside) as other:
+                assert len(other) == 1
+            with pytest.raises(LockBusy):
+                async with run(machine(), MODELS[2], seconds=2):
+                    pass
+        await waiter
+
+
+async def test_structural_commands_within_two_runs_do_not_wait_for_each_other_for_long(machine: Machine) -> None:
+    outcomes: list[str] = []
+
+    async def nested(model: Model) -> None:
+        async with run(machine(), model) as held:
+            await asyncio.sleep(1)
+            began = clock.now()
+            try:
+                async with structure(machine(), family=ALONE.with_more(lease.nonce for lease in held)):
+                    outcomes.append("done")
+            except LockBusy:
+                assert clock.now() - began < 15
+                outcomes.append("busy")
+
+    await asyncio.gather(nested(VPC), nested(SHELL))
+    assert "busy" in outcomes
+
+
 async def test_the_child_of_an_existing_client_does_not_wait_for_its_parent(machine: Machine, store: Store) -> None:
     lock = LegacyLock(store, KEYS.model_lock(VPC), clock=clock.wall, hostname="here", pid=77)
     await lock.acquire()
@@ -395,6 +428,50 @@ async def test_a_deletion_of_the_sweep_that_arrives_late_hits_nobody(machine: Ma
         assert "_control/bayou/leases/models/aws/ec2/vpc/0b2f.json" in [
             meta.key async for page in store.list("_control") for meta in page
         ]
+
+
+async def test_a_sweep_while_a_run_is_about_to_take_its_lock_hides_it_from_nobody(machine: Machine) -> None:
+    """Were the note left before the lock is taken, the sweep would remove it in between."""
+    going = asyncio.Event()
+
+    class Slow(Wrapper):
+        async def around(self, request: Request, call: Callable[[], Awaitable[T]]) -> T:
+            if request.verb == "put" and request.key == KEYS.model_lock(VPC):
+                await going.wait()
+            return await call()
+
+    store = DatedMemoryStore()
+    fast = StoreCells(store)
+    await one_structure(machine(fast))  # it walked, and says so
+    await one_run(machine(fast))
+    await store.delete(KEYS.model_lock(VPC))
+    taken = asyncio.create_task(take_models(machine(StoreCells(Slow(store))), KEYS, [VPC], patience(60), ALONE))
+    await asyncio.sleep(1)
+    assert await sweep(machine(fast), KEYS) == 1
+    going.set()
+    await taken
+    with pytest.raises(LockBusy):
+        async with structure(machine(fast), seconds=5):
+            pass
+
+
+@pytest.mark.parametrize("how", ["structure", "force"])
+async def test_a_lock_of_an_existing_client_that_was_ended_is_registered_by_who_takes_it_next(
+    machine: Machine, store: Store, how: str
+) -> None:
+    lock = LegacyLock(store, KEYS.model_lock(VPC), clock=clock.wall)
+    await lock.acquire()
+    if how == "structure":
+        lock.is_held = False  # it died
+        await one_structure(machine())
+    else:
+        (info, _) = await status(StoreCells(store), KEYS, walk=True)
+        assert await release_by_force(machine(), info.lock_key, info.nonce)
+        await one_structure(machine())
+    async with run(machine(), VPC):
+        with pytest.raises(LockBusy):
+            async with structure(machine(), seconds=5):
+                pass
 
 
 # Existing clients in the same store.

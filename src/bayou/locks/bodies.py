@@ -24,7 +24,7 @@ LONGEST_TTL = 600.0
 """More than this nobody's body is granted (W-61)."""
 NOBODY = "nobody"
 _RELEASED_MS = 1
-_FREE = "free"
+_FREE, _ENDED = "free", "ended"
 _LONG_AGO = "1970-01-01T00:00:00.000Z"
 
 
@@ -52,9 +52,10 @@ class Mark:
     drain: str = ""
     """On a global lock: a structural command waits for runs to end; who begins a run lets it go first."""
 
-    def to_nonce(self) -> str:
+    def to_nonce(self, *, is_registered: bool) -> str:
         """The last part is another one each time, since equal bytes are one version on S3."""
-        return "/".join((_FREE, "walked" if self.is_walked else "", self.drain, str(uuid.uuid4())))
+        how = _FREE if is_registered else _ENDED
+        return "/".join((how, "walked" if self.is_walked else "", self.drain, str(uuid.uuid4())))
 
 
 NO_MARK = Mark()
@@ -80,8 +81,8 @@ class State:
         return self.seen is None or (self.body is not None and self.body.ttl_ms <= _RELEASED_MS)
 
     @property
-    def is_ours(self) -> bool:
-        """Whether Bayou wrote what is there, and so knows of the lock."""
+    def is_registered(self) -> bool:
+        """Whether what is there says that there is a note of this lock (`bayou.locks.registry`)."""
         return self.body is not None and self.is_free and (self.body.nonce or "").startswith(f"{_FREE}/")
 
     @property
@@ -90,7 +91,7 @@ class State:
 
     @property
     def mark(self) -> Mark:
-        if not self.is_ours or self.body is None:
+        if not self.is_free or self.body is None:
             return NO_MARK
         match (self.body.nonce or "").split("/"):
             case [_, walked, drain, _]:
@@ -119,8 +120,9 @@ def held_body(who: Identity, nonce: str, ttl: float, moment_ms: int) -> bytes:
     )
 
 
-def free_body(who: Identity, mark: Mark) -> bytes:
-    return lock.encode(LockBody(who.holder, who.hostname, who.pid, _LONG_AGO, _RELEASED_MS, mark.to_nonce()))
+def free_body(who: Identity, mark: Mark, *, is_registered: bool) -> bytes:
+    nonce = mark.to_nonce(is_registered=is_registered)
+    return lock.encode(LockBody(who.holder, who.hostname, who.pid, _LONG_AGO, _RELEASED_MS, nonce))
 
 
 def wall_ms() -> int:

@@ -4,6 +4,9 @@
 and only where there is none. Whoever wants to end a version of it (to renew, take over or remove it) first creates the
 file that stands for the end of just that version, which only one can; then he looks again, and renames or removes. So
 nobody ever ends what he has not seen (weakness 56). Existing clients know nothing of that, and may still do so.
+
+The client of a network file system may remember for a minute that a file is not there, but not once it has opened the
+folder anew: no lock is taken for free before that.
 """
 
 import asyncio
@@ -28,6 +31,7 @@ T = TypeVar("T")
 
 _OWN = "_control/bayou/leases"  # where existing clients never look
 _LARGEST = 1 << 16
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _ABANDONED = 30.0  # seconds: nobody needs longer for a look and a rename
 _HURRY = 5.0  # seconds after which who ends a version gives up instead, so that the right to it can be taken away
 
@@ -74,8 +78,9 @@ class FileCells(Cells):
 
     def _read(self, key: str) -> Seen | None:
         with translated(key):
+            place = self._place(key)
             try:
-                fd = os.open(self._place(key), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+                fd = _open_freshly(place)
             except (FileNotFoundError, NotADirectoryError):
                 return None
             try:
@@ -123,7 +128,8 @@ class FileCells(Cells):
                 yield began
             finally:
                 with suppress(FileNotFoundError):
-                    right.unlink()
+                    if token.samefile(right):  # it may have been taken away, and be somebody else's by now
+                        right.unlink()
 
     def _give_way(self, token: Path, right: Path) -> None:
         """Take the right of one who died from him, for the next try. Both times are of the file server's clock."""
@@ -177,6 +183,14 @@ class FileCells(Cells):
 
 def _version(content: bytes) -> Version:
     return Version(hashlib.sha256(content).hexdigest())
+
+
+def _open_freshly(path: Path) -> int:
+    try:
+        return os.open(path, _READ)
+    except FileNotFoundError:
+        os.close(os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+        return os.open(path, _READ)
 
 
 def _link(source: Path, target: Path, key: str) -> None:

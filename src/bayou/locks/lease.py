@@ -33,6 +33,8 @@ class Lease:
         self.process = os.getpid()
         self.mark = NO_MARK
         """What the lock said before it was ours."""
+        self.is_registered = False
+        """Whether there is a note of the lock (`bayou.locks.registry`)."""
         self.was_body = False
         """Whether somebody's body was overwritten, which an existing client may be about to delete."""
         self.is_shared = False
@@ -73,13 +75,13 @@ class Lease:
     async def claim(self, state: State) -> None:
         """Take the lock, which was found free or abandoned. Conflict: somebody else was faster."""
         asked, self.was_claimed = self._clock(), True
+        self.mark, self.was_body, self.is_registered = state.mark, state.seen is not None, state.is_registered
         if state.seen is None:
             version = await self._cells.create(self.key, self._body())
         else:
             version = await self._cells.replace(self.key, self._body(), state.seen.version)
         self._since = asked
         self._hold(version, asked)
-        self.mark, self.was_body = state.mark, state.seen is not None
 
     def adopt(self, state: State, asked: float) -> bool:
         """Whether what was found there is ours: an earlier try, whose answer was lost, took effect."""
@@ -145,7 +147,8 @@ class Lease:
                     elif self.is_shared and mark == NO_MARK and left > self.ttl / 2:
                         await self._delete(self._version, left / 2)
                     else:
-                        await self._cells.replace(self.key, free_body(self.who, mark), self._version)
+                        body = free_body(self.who, mark, is_registered=self.is_registered)
+                        await self._cells.replace(self.key, body, self._version)
                 except Conflict:
                     if not self.adopt(State(await self._cells.read(self.key), self.key), self._clock()):
                         return

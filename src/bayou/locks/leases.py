@@ -59,13 +59,14 @@ class Leases:
     ) -> Lease | None:
         """Take a lock and keep it. None: its holder waits for us, so it is as good as ours.
 
-        `register` is awaited before a lock appears that Bayou did not leave. Who comes back brings his `watch`.
+        `register` is awaited where nothing says that there is a note of the lock: once it is ours, as a sweep could
+        remove the note before. Who comes back brings his `watch`.
         """
         watch = watch or self.watch()
         while True:
             lease = Lease(self.cells, key, self.who, self.ttl, self.clock)
             try:
-                if not await self._take(lease, patience, family, register, watch):
+                if not await self._take(lease, patience, family, watch):
                     return None
             except BaseException:
                 await self._withdraw(lease)
@@ -75,6 +76,12 @@ class Leases:
             # The store took so long to answer that the time was over.
             await self._withdraw(lease)
         self._hearts[lease] = asyncio.create_task(keep(lease, self.clock), name=f"heart of {key}")
+        if register is not None and not lease.is_registered:
+            try:
+                await self._register(lease, register, patience)
+            except BaseException:
+                await self.drop(lease)
+                raise
         return lease
 
     async def drop(self, lease: Lease, mark: Mark = NO_MARK) -> BayouError | None:
@@ -110,16 +117,10 @@ class Leases:
         if self.cells.removes and mark == NO_MARK:
             await self.cells.remove(state.where, state.seen.version)
         else:
-            await self.cells.replace(state.where, free_body(self.who, mark), state.seen.version)
+            body = free_body(self.who, mark, is_registered=state.is_registered)
+            await self.cells.replace(state.where, body, state.seen.version)
 
-    async def _take(
-        self,
-        lease: Lease,
-        patience: Patience,
-        family: Family,
-        register: Callable[[], Awaitable[bool]] | None,
-        watch: Watch,
-    ) -> bool:
+    async def _take(self, lease: Lease, patience: Patience, family: Family, watch: Watch) -> bool:
         state: State | None = None
         while True:
             asked, before = self.clock(), state
@@ -131,9 +132,6 @@ class Leases:
                 if family.holds(state, self.who):
                     return False
                 if state.is_free or watch.is_stale(state, asked):
-                    if register is not None and not state.is_ours:
-                        is_first = await register()
-                        lease.is_shared = state.seen is None and not is_first
                     await lease.claim(state)
                     return True
             except Conflict:
@@ -147,6 +145,17 @@ class Leases:
             else:
                 self._refuse_second_writer(before, state)
                 await patience.pause(state, at_most=watch.left(state))
+
+    async def _register(self, lease: Lease, register: Callable[[], Awaitable[bool]], patience: Patience) -> None:
+        while not lease.is_registered:
+            try:
+                is_first = await register()
+            except Unavailable:
+                if patience.left <= 0:
+                    raise
+                await patience.pause(State(None, lease.key))
+            else:
+                lease.is_registered, lease.is_shared = True, not (lease.was_body or is_first)
 
     def _refuse_second_writer(self, before: State | None, state: State) -> None:
         # He renewed his lock while we looked on: he lives.

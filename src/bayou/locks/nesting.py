@@ -37,6 +37,11 @@ class Family:
             and (state.body.hostname == who.hostname)
         )
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether anything is held here: whoever waits for all runs to end waits for us too."""
+        return bool(self.nonces) or self.parent is not None
+
     def with_more(self, nonces: Iterable[str]) -> "Family":
         return replace(self, nonces=self.nonces | frozenset(nonces))
 

@@ -5,7 +5,9 @@ looks at the locks of the models. So of two that meet at least one sees the othe
 gives its locks back and waits; a structural command that sees a run gives the global lock back and waits. Nobody waits
 for a model's lock while he holds the global one, so a run always gets to its commit: there is no circle.
 
-A structural command that waits says so in the free global lock (`Mark.drain`): new runs let it go first.
+A structural command that waits says so in the free global lock (`Mark.drain`): new runs let it go first, but for those
+inside of another run, which it waits for as well. Inside of a run it does not wait for long, as that run may be waited
+for by the one that it waits for.
 """
 
 import asyncio
@@ -27,7 +29,7 @@ from bayou.locks.registry import model_locks, register, registered
 from bayou.locks.watch import Watch
 from bayou.wire.javascript import utf16_order
 
-_SEVERAL = 10.0  # seconds that a run waits for a lock while it has others: existing clients may sort in another order
+_SEVERAL = 10.0  # seconds that a run waits for more locks while it has some: others may take them in another order
 _TOGETHER = 32  # locks that a drain looks at at a time
 _MOMENT = 0.3  # seconds in which a run that saw us gives its lock back
 
@@ -82,6 +84,7 @@ async def take_structure(
     `walk=False` looks at the registered locks only, for stores that no existing client uses.
     """
     drain = _Drain(leases, keys, family, walk=walk)
+    patience = patience.part(_SEVERAL) if family.is_inside else patience
     try:
         while True:
             lease = await take_global(leases, keys, patience, family)
@@ -118,7 +121,7 @@ class Gate:
         if self._family.holds(state, self._leases.who):
             return True
         if state.is_free:
-            return self._has_waited_enough(state.mark.drain, asked)
+            return self._family.is_inside or self._has_waited_enough(state.mark.drain, asked)
         if not self._watch.is_stale(state, asked):
             return False
         try:

@@ -1,6 +1,7 @@
 """The registry of model locks: which of them there may be, so that nobody has to walk the store to find out.
 
-One note per model that a Bayou ever locked here, left before its lock is first created: a run costs no request more.
+One note per model that a Bayou ever locked here, left by who has the lock and before he looks at the global one; a free
+lock that Bayou left says that there is a note, so a run costs no request more.
 Existing clients register nothing. Their locks are found by the walk that they make themselves, among all of `data/`;
 design/009 says when it can be left out.
 """
