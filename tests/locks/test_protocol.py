@@ -17,7 +17,7 @@ from bayou.layout.keys import Keyspace
 from bayou.locks.bodies import Identity, Mark, State
 from bayou.locks.cells import StoreCells
 from bayou.locks.errors import LockBusy
-from bayou.locks.inspection import release_by_force, status, sweep
+from bayou.locks.inspection import Fate, end_abandoned, release_by_force, status, sweep
 from bayou.locks.lease import Lease
 from bayou.locks.leases import Leases
 from bayou.locks.nesting import Family
@@ -453,6 +453,20 @@ async def test_a_sweep_while_a_run_is_about_to_take_its_lock_hides_it_from_nobod
     with pytest.raises(LockBusy):
         async with structure(machine(fast), seconds=5):
             pass
+
+
+async def test_what_is_abandoned_is_ended_and_what_is_alive_is_not(machine: Machine, store: Store) -> None:
+    key = KEYS.model_lock(VPC)
+    assert await end_abandoned(machine(), key) is Fate.FREE
+    leases = machine()
+    async with run(leases, VPC) as held:
+        assert await end_abandoned(machine(), key) is Fate.ALIVE
+        assert clock.now() < 12
+        leases.abandon(held[0])
+        began = clock.now()
+        assert await end_abandoned(machine(), key) is Fate.ENDED
+        assert 30 < clock.now() - began < 32
+    assert (await state_of(store, key)).is_free
 
 
 @pytest.mark.parametrize("how", ["structure", "force"])

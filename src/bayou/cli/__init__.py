@@ -10,6 +10,7 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         print(f"bayou {__version__}")
         return
-    from bayou.cli.start import run  # noqa: PLC0415 - the version is told without any of it
+    from bayou.cli.start import heed_signals, run  # noqa: PLC0415 - the version is told without any of it
 
+    heed_signals()
     sys.exit(run(sys.argv[1:]))

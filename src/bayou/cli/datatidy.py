@@ -21,6 +21,7 @@ PARTLY = 3
 @click.option("--all", "everything", is_flag=True, help="All names of the model.")
 @options.dry_run
 @options.yes
+@options.waiting
 @options.common
 def delete(
     *,
@@ -31,6 +32,7 @@ def delete(
     everything: bool,
     dry_run: bool,
     yes: bool,
+    lock_timeout: float | None,
     repo_dir: Path | None,
     as_json: bool,
 ) -> int:
@@ -43,7 +45,7 @@ def delete(
     if sum(ways) != 1 or prefix == "" or (version is not None and name is None):
         remedy = "Give a NAME, with --version N or without, or --prefix, or --all."
         raise UsageError("it is not clear what to delete", remedy=remedy)
-    with opened(repo_dir, terminal) as datastore:
+    with opened(repo_dir, terminal, lock_timeout=lock_timeout) as datastore:
         targets = datastore.tidying.targets(model, name, version=version, prefix=prefix or "")
         owner = targets[0].key.model if targets else datastore.find_model(model)
         of_model = {"modelId": owner.id, "modelName": owner.name or "", "modelType": str(owner.type)}
@@ -85,14 +87,15 @@ def delete(
 @click.command()
 @options.dry_run
 @options.yes
+@options.waiting
 @options.common
-def gc(*, dry_run: bool, yes: bool, repo_dir: Path | None, as_json: bool) -> int:
+def gc(*, dry_run: bool, yes: bool, lock_timeout: float | None, repo_dir: Path | None, as_json: bool) -> int:
     """Remove what has expired, and the versions that their retention lets go.
 
     Example: bayou data gc --dry-run
     """
     terminal = Terminal(as_json)
-    with opened(repo_dir, terminal) as datastore:
+    with opened(repo_dir, terminal, lock_timeout=lock_timeout) as datastore:
         plan = datastore.tidying.plan_gc()
         found = datastore.tidying.gc(plan, dry_run=True)
         if not (dry_run or _agreed(found.to_dict(), yes=yes, terminal=terminal)):
@@ -105,14 +108,15 @@ def gc(*, dry_run: bool, yes: bool, repo_dir: Path | None, as_json: bool) -> int
 @click.command()
 @options.dry_run
 @options.yes
+@options.waiting
 @options.common
-def prune(*, dry_run: bool, yes: bool, repo_dir: Path | None, as_json: bool) -> int:
+def prune(*, dry_run: bool, yes: bool, lock_timeout: float | None, repo_dir: Path | None, as_json: bool) -> int:
     """Remove the data of models that are defined nowhere any more.
 
     Example: bayou data prune --dry-run
     """
     terminal = Terminal(as_json)
-    with opened(repo_dir, terminal) as datastore:
+    with opened(repo_dir, terminal, lock_timeout=lock_timeout) as datastore:
         plan = datastore.tidying.plan_prune()
         found = datastore.tidying.prune(plan, dry_run=True)
         if not (dry_run or _agreed(found.to_dict(), yes=yes, terminal=terminal)):

@@ -22,6 +22,7 @@ from bayou.repository.executions import Wanted
 @click.option("--file", "files", metavar="NAME=PATH", multiple=True, help="A file that it writes, to be kept.")
 @options.tags
 @click.option("--rollback", is_flag=True, help="Keep nothing of it unless it succeeds.")
+@options.waiting
 @options.common
 def execute(
     *,
@@ -33,6 +34,7 @@ def execute(
     files: Sequence[str],
     tags: Sequence[str],
     rollback: bool,
+    lock_timeout: float | None,
     repo_dir: Path | None,
     as_json: bool,
 ) -> int:
@@ -44,7 +46,7 @@ def execute(
     wanted = Wanted(
         output=output, files={name: Path(path) for name, path in pairs(files, "file").items()}, tags=pairs(tags, "tag")
     )
-    with opened(repo_dir, terminal) as datastore:
+    with opened(repo_dir, terminal, lock_timeout=lock_timeout) as datastore:
         started = datastore.model(model_type, model).run(method, rollback=rollback, with_log=True)
         # With --json stdout is for one document; what the command prints goes the way of its errors.
         stdout = sys.stderr.buffer if as_json else sys.stdout.buffer

@@ -25,6 +25,9 @@ dry_run = click.option("--dry-run", is_flag=True, help="Say what would be done, 
 seconds = click.option(
     "--timeout", "seconds", metavar="S", type=click.FloatRange(min=0), help="End after so many seconds."
 )
+_lock_timeout = click.option(
+    "--lock-timeout", metavar="SECONDS", type=click.FloatRange(min=0), help="Wait so long for locks at most."
+_no_wait = click.option("--no-wait", "lock_timeout", flag_value=0.0, type=float, help="Do not wait for locks.")
 page = click.option("--page", type=click.IntRange(min=1), default=1, help="Which page of that many.")
 tags = click.option("--tag", "tags", metavar="K=V", multiple=True, help="May be given several times.")
 model_type = click.option("--type", "model_type", metavar="T", help="The type of the model, as aws/ec2/vpc.")
@@ -50,6 +53,11 @@ def limit(default: int) -> Decorator[Any]:
 def common(function: F) -> F:
     """What every command has."""
     return as_json(repo_dir(function))
+
+
+def waiting(function: F) -> F:
+    """What a command has that takes locks."""
+    return _lock_timeout(_no_wait(function))
 
 
 def text(flag: str, metavar: str, help: str = "", **more: Any) -> Decorator[Any]:  # noqa: ANN401 - click's own names

@@ -89,14 +89,17 @@ def show(*, prefix: str, log: bool, repo_dir: Path | None, as_json: bool) -> Non
 @options.text("--older-than", "D", "What ended longer ago than this.", default="30d", show_default=True)
 @options.dry_run
 @options.yes
+@options.waiting
 @options.common
-def gc(*, older_than: str, dry_run: bool, yes: bool, repo_dir: Path | None, as_json: bool) -> int:
+def gc(
+    *, older_than: str, dry_run: bool, yes: bool, lock_timeout: float | None, repo_dir: Path | None, as_json: bool
+) -> int:
     """Remove the records of what ended long ago. Data that is bound to a run expires with it at the next `data gc`.
 
     Example: bayou runs gc --older-than 90d --dry-run
     """
     terminal = Terminal(as_json)
-    with opened(repo_dir, terminal) as datastore:
+    with opened(repo_dir, terminal, lock_timeout=lock_timeout) as datastore:
         plan = datastore.runs.gc(older_than=older_than, dry_run=True)
         document = plan.report(dry_run=True)
         count = int(str(document["workflowRunsDeleted"])) + int(str(document["outputsDeleted"]))

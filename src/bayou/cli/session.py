@@ -17,9 +17,12 @@ from bayou.errors import UsageError
 
 
 @contextmanager
-def opened(repo: Path | None, terminal: Terminal) -> Iterator[Datastore]:
+def opened(repo: Path | None, terminal: Terminal, *, lock_timeout: float | None = None) -> Iterator[Datastore]:
     """The datastore. A folder that is named must be a repo itself: a parent of it is never meant."""
-    with progress("reading") as bar, open_datastore(repo=repo, notice=terminal.warn) as datastore:
+    with (
+        progress("reading") as bar,
+        open_datastore(repo=repo, lock_timeout=lock_timeout, notice=terminal.warn) as datastore,
+    ):
         datastore.progress = bar
         yield datastore
 

@@ -1,9 +1,11 @@
 """From a command line to an exit code (docs/errors.md has the table of codes)."""
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import FrameType
 
 import click
 
@@ -12,6 +14,20 @@ from bayou.cli.terminal import Terminal
 from bayou.errors import BayouError
 
 INTERRUPTED = 130
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+def heed_signals() -> None:
+    """Let whatever asks us to end do so like an interrupt: locks are given back, and a run is recorded as cancelled."""
+    for number in _ENDING:
+        if signal.getsignal(number) is signal.SIG_DFL:  # `nohup` has SIGHUP ignored
+            signal.signal(number, _end)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    for other in _ENDING:
+        signal.signal(other, signal.SIG_IGN)  # once is enough, and giving back takes a moment
+    sys.exit(128 + number)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -49,6 +65,7 @@ class Commands(click.Group):
         "exec": "bayou.cli.execute:execute",
         "runs": "bayou.cli.runs:runs",
         "audit": "bayou.cli.audit:audit",
+        "lock": "bayou.cli.lock:lock",
         "catalog": "bayou.cli.catalog:catalog",
         "verify": "bayou.cli.index:verify",
         "index": "bayou.cli.index:index",

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from bayou.datastore.audited import Audited
     from bayou.datastore.cataloguing import Cataloguing
+    from bayou.datastore.coordination import Coordination
     from bayou.datastore.recorded import Recorded
     from bayou.datastore.synced import Synced
     from bayou.datastore.syncing import Syncing
@@ -102,6 +104,13 @@ class Datastore:
         return Tidying(self)
 
     @cached_property
+    def coordination(self) -> "Coordination":
+        """The locks that keep runs and structural commands apart."""
+        from bayou.datastore.coordination import Coordination  # noqa: PLC0415 - as above
+
+        return Coordination(self.settings, self.notice)
+
+    @cached_property
     def runs(self) -> "Recorded":
         """What was executed."""
         from bayou.datastore.recorded import Recorded  # noqa: PLC0415 - as above
@@ -140,6 +149,8 @@ class Datastore:
         return Syncing(self, self._journal)
 
     def close(self) -> None:
+        if "coordination" in self.__dict__:
+            self.coordination.close()
         if "catalog" in self.__dict__:
             self.catalog.close()
         if self._journal is not None:
@@ -158,6 +169,10 @@ class Datastore:
     def model(self, model_type: str, name: str) -> ModelHandle:
         """The model of this type and name. It comes into being with the first that is written to it."""
         return ModelHandle(self, ModelType(model_type), name)
+
+    def hold(self, *models: ModelHandle) -> AbstractContextManager[object]:
+        """Keep others away from several models for more than one run: `with ds.hold(vpc, dns): …`."""
+        return self.coordination.running([handle.model for handle in models])
 
     def write(  # noqa: PLR0913 - what there is to say about an artifact
         self,

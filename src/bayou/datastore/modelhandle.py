@@ -50,7 +50,10 @@ class ModelHandle:
         with_log: bool = False,
         initiated_by: str | None = None,
     ) -> "MethodRun":
-        """Execute a method: `with model.run("create") as run: run.write(…)`. Its record tells how it went."""
+        """Execute a method: `with model.run("create") as run: run.write(…)`. Its record tells how it went.
+
+        It begins with the block, once no other run of this model, on whichever machine, is under way.
+        """
         from bayou.repository.methodruns import Circumstances, MethodRun  # noqa: PLC0415 - for runs only
 
         circumstances = Circumstances(
@@ -67,6 +70,7 @@ class ModelHandle:
             self.model,
             method,
             circumstances,
+            around=self._datastore.coordination.running([self.model]),
             ephemeral_budget=settings.ephemeral_budget,
             afterwards=self._collect if settings.auto_gc else lambda: None,
         )

@@ -27,18 +27,23 @@ def open(  # noqa: A001, PLR0913 - `bayou.open` is what it is called
     namespace: str | None = None,
     durable: bool | None = None,
     writable: bool | None = None,
+    lock_timeout: float | None = None,
     notice: Notice | None = None,
 ) -> Datastore:
     """Open a datastore: that of the nearest repo upwards, of the repo at a path, or the one at a path or URL.
 
     `repo` names a repo where `where` might mean a folder. What is opened without a repo is read-only unless `writable`
-    says otherwise. `durable=False` leaves out the syncs to the disk. `notice` hears what is worth knowing but is no
+    says otherwise. `durable=False` leaves out the syncs to the disk. `lock_timeout` is how many seconds to wait for
+    locks at most, 0 not to wait at all. `notice` hears what is worth knowing but is no
     error; else that goes to the logger `bayou`.
     """
     root = Path(repo) if repo is not None else _repo_at(where)
     named = None if where is None or root else os.fspath(where)
-    arguments = Arguments(repo_dir=root, datastore=named, namespace=namespace, durable=durable)
-    settings = config.load(Path.cwd(), os.environ, arguments, home=Path.home())
+    # 1 ms is one try.
+    lock_timeout_ms = None if lock_timeout is None else max(1, round(lock_timeout * 1000))
+    settings = load(
+        Arguments(repo_dir=root, datastore=named, namespace=namespace, durable=durable, lock_timeout_ms=lock_timeout_ms)
+    )
     say = notice or logging.getLogger("bayou").warning
     for warning in settings.warnings:
         say(warning)
@@ -64,6 +69,11 @@ def opened(settings: Settings, writable: bool | None, notice: Notice) -> Datasto
     )
     may_write = places.is_ours if writable is None else writable
     return Datastore(settings, tree, places.catalog, writable=may_write, notice=notice, journal=journal)
+
+
+def load(arguments: Arguments) -> Settings:
+    """The settings of a session that begins here."""
+    return config.load(Path.cwd(), os.environ, arguments, home=Path.home())
 
 
 def _repo_at(where: str | os.PathLike[str] | None) -> Path | None:

@@ -107,12 +107,14 @@ class Recorded:
 
     def gc(self, *, older_than: str | None = None, dry_run: bool = False) -> RunGc:
         """Remove the records of what ended long ago. Data that is bound to them expires with the next gc."""
-        if not dry_run:
-            self._datastore.check_writable()
         day = runretention.DAY_MS
         keep_ms = runretention.DEFAULT_DAYS * day if older_than is None else parse_duration(older_than).seconds * 1000
-        plan = runretention.plan(self._tree, time.time_ns() // 1_000_000, keep_ms)
-        return plan if dry_run else runretention.carry_out(self._tree, plan)
+        if dry_run:
+            return runretention.plan(self._tree, time.time_ns() // 1_000_000, keep_ms)
+        self._datastore.check_writable()
+        with self._datastore.coordination.alone():
+            plan = runretention.plan(self._tree, time.time_ns() // 1_000_000, keep_ms)
+            return runretention.carry_out(self._tree, plan)
 
 
 def _since_ms(since: str | None) -> int | None:

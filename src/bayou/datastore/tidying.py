@@ -1,6 +1,7 @@
 """Tidy up: delete, rename, and let go of what nobody needs any more; a dry run is the plan of the run."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from bayou.catalog import Row
@@ -36,7 +37,10 @@ class Tidying:
     def delete_each(self, targets: Iterable[Target]) -> Deleted:
         """Delete many. What is not there is refused first of all; one that fails does not stop the rest."""
         self._datastore.check_writable()
-        return deletions.delete_each(self._holdings, targets)
+        targets = list(targets)
+        # The lock of its name is enough for one. Of many a run would see some gone and some not.
+        with self._datastore.coordination.alone() if len(targets) > 1 else nullcontext():
+            return deletions.delete_each(self._holdings, targets)
 
     def rename(self, model: str, old: str, new: str) -> Record:
         self._datastore.check_writable()
@@ -52,9 +56,8 @@ class Tidying:
         return retention.plan_gc(self._holdings, self._run_is_gone())
 
     def gc(self, plan: retention.Plan, *, dry_run: bool = False) -> Collected:
-        if not dry_run:
-            self._datastore.check_writable()
-        return retention.collect(self._holdings, plan, dry_run=dry_run)
+        with self._alone(dry_run=dry_run):
+            return retention.collect(self._holdings, plan, dry_run=dry_run)
 
     def gc_of(self, model: Model) -> None:
         """What `autoGc` asks for after a run: this model's expired data and surplus versions."""
@@ -67,9 +70,17 @@ class Tidying:
         return pruning.plan_prune(self._holdings, pruning.defined(self._datastore.models, repo / "workflows"))
 
     def prune(self, plan: tuple[Going, ...], *, dry_run: bool = False) -> Pruned:
-        if not dry_run:
-            self._datastore.check_writable()
-        return pruning.prune(self._holdings, plan, dry_run=dry_run)
+        with self._alone(dry_run=dry_run):
+            return pruning.prune(self._holdings, plan, dry_run=dry_run)
+
+    @contextmanager
+    def _alone(self, *, dry_run: bool) -> Iterator[None]:
+        if dry_run:
+            yield
+            return
+        self._datastore.check_writable()
+        with self._datastore.coordination.alone():
+            yield
 
     def _run_is_gone(self) -> RunIsGone:
         """One look at all records of runs, not one for each artifact (weakness 54)."""

@@ -8,13 +8,14 @@ from bayou.locks.errors import LockBusy, LockLost, SecondWriter
 from bayou.locks.files import FileCells
 from bayou.locks.front import Locks
 from bayou.locks.hold import Hold
-from bayou.locks.inspection import Info, Scope
+from bayou.locks.inspection import Fate, Info, Scope
 from bayou.locks.lease import Lease
 from bayou.locks.opening import open_cells
 from bayou.locks.patience import Waiting
 
 __all__ = [
     "Cells",
+    "Fate",
     "FileCells",
     "Hold",
     "Info",

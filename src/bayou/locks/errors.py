@@ -8,15 +8,23 @@ class LockBusy(LockTimeout):
 
     def __init__(self, lock_key: str, holder: str | None, waited_ms: int, *, remedy: str | None = None) -> None:
         by = f" held by {holder}" if holder else ""
-        super().__init__(f'Lock "{lock_key}"{by} — timed out after {waited_ms}ms', remedy=remedy)
+        super().__init__(f'Lock "{lock_key}"{by} — timed out after {waited_ms}ms', remedy=remedy or _remedy(lock_key))
         self.lock_key = lock_key
         self.holder = holder
         self.waited_ms = waited_ms
 
 
+def _remedy(lock_key: str) -> str:
+    return (
+        "`bayou lock status` shows who has it. Wait for him, allow more time (--lock-timeout SECONDS,"
+        f" SWAMP_LOCK_TIMEOUT_MS), or, if he is gone for good: bayou lock release {lock_key} --force"
+    )
+
+
 class LockLost(Conflict):
     """It was ours, and then somebody else's. What was done since may have to be done again."""
 
+    exit_code = 3
     default_kind = ErrorKind.LOCK_LOST
     default_remedy = (
         "Run the command again. If this happens often, look for pauses of the machine and for slow storage."

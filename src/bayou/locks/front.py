@@ -12,7 +12,7 @@ from bayou.locks.bodies import DEFAULT_TTL
 from bayou.locks.cells import Cells
 from bayou.locks.heart import Heart
 from bayou.locks.hold import Hold
-from bayou.locks.inspection import Info
+from bayou.locks.inspection import Fate, Info
 from bayou.locks.lease import Lease
 from bayou.locks.leases import Leases
 from bayou.locks.nesting import CURRENT
@@ -92,6 +92,10 @@ class Locks:
         """End a hold, if it still is the one of this nonce; `status` tells it."""
         return self._heart.run(self._release_by_force(lock_key, nonce))
 
+    def end_abandoned(self, lock_key: str) -> Fate:
+        """End a hold whose holder gives no sign of life for as long as the hold is good for."""
+        return self._heart.run(self._end_abandoned(lock_key))
+
     def sweep(self) -> int:
         """Clear away what is left of model locks that nobody holds; say of how many."""
         return self._heart.run(self._sweep())
@@ -137,6 +141,9 @@ class Locks:
 
     async def _release_by_force(self, lock_key: str, nonce: str | None) -> bool:
         return await inspection.release_by_force(self._leases(), lock_key, nonce)
+
+    async def _end_abandoned(self, lock_key: str) -> Fate:
+        return await inspection.end_abandoned(self._leases(), lock_key)
 
     async def _sweep(self) -> int:
         return await inspection.sweep(self._leases(), self.keys)

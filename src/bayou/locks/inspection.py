@@ -18,6 +18,7 @@ from bayou.locks.registry import model_locks, note_of, registered
 from bayou.wire.times import to_milliseconds
 
 _TOGETHER = 32
+_LOOK, _LATER = 1.0, 0.01  # seconds
 _SWEEP_TTL = 120.0  # seconds: much longer than any request for a deletion can be under way
 _SWEEP_CALL = 30.0
 
@@ -25,6 +26,14 @@ _SWEEP_CALL = 30.0
 class Scope(Enum):
     MODEL = "model"
     GLOBAL = "global"
+
+
+class Fate(Enum):
+    """What became of a lock that was to be ended if its holder is dead."""
+
+    FREE = "nobody holds it"
+    ALIVE = "its holder is alive"
+    ENDED = "its holder was gone"
 
 
 class Info(NamedTuple):
@@ -40,6 +49,7 @@ class Info(NamedTuple):
     ttl: float | None = None
     nonce: str | None = None
     """What `release_by_force` wants: which hold it is. None where it cannot be read."""
+    acquired_at: str | None = None
     age: float | None = None
     """Seconds since its last sign of life, by the clocks of two machines: for people, never for decisions."""
     waits: str | None = None
@@ -55,17 +65,11 @@ async def status(cells: Cells, keys: Keyspace, *, walk: bool = False) -> list[In
             return State(await cells.read(key), key)
 
     *models, overall = await asyncio.gather(*map(look, [*await model_locks(cells, keys, walk=walk), keys.global_lock]))
+    waits = overall.holder if overall.is_free and overall.mark.drain else None
     return [
-        *(_describe(Scope.MODEL, state) for state in models if not state.is_free),
+        *(_describe(Scope.MODEL, state)._replace(waits=waits) for state in models if not state.is_free),
         _describe(Scope.GLOBAL, overall),
     ]
-
-
-async def inspect(cells: Cells, key: str) -> Info | None:
-    """One lock; None where nobody holds it."""
-    state = State(await cells.read(key), key)
-    scope = Scope.MODEL if key.endswith("/.lock") else Scope.GLOBAL
-    return None if state.is_free else _describe(scope, state)
 
 
 async def release_by_force(leases: Leases, key: str, nonce: str | None) -> bool:
@@ -82,6 +86,25 @@ async def release_by_force(leases: Leases, key: str, nonce: str | None) -> bool:
         # It was renewed at that moment, or somebody else's by now.
         return await release_by_force(leases, key, nonce)
     return True
+
+
+async def end_abandoned(leases: Leases, key: str) -> Fate:
+    """End a hold that stands still for the whole of its time. A holder that renews it lives, and is left alone."""
+    watch, first = leases.watch(), await leases.look(key)
+    state = first
+    while not state.is_free:
+        if state != first:
+            return Fate.ALIVE
+        asked = leases.clock()
+        state = await leases.look(key, state)
+        if state == first and watch.is_stale(state, asked):
+            try:
+                await leases.end(state)
+            except Conflict:
+                continue
+            return Fate.ENDED
+        await asyncio.sleep(min(_LOOK, watch.left(state)) + _LATER)
+    return Fate.FREE
 
 
 async def sweep(leases: Leases, keys: Keyspace) -> int:
@@ -120,4 +143,6 @@ def _describe(scope: Scope, state: State) -> Info:
         return Info(scope, state.where, is_held=True)
     seen_ms = to_milliseconds(body.acquired_at)
     age = None if seen_ms is None else max(0.0, (wall_ms() - seen_ms) / 1000)
-    return Info(scope, state.where, True, body.holder, body.hostname, body.pid, state.ttl, body.nonce, age)
+    return Info(
+        scope, state.where, True, body.holder, body.hostname, body.pid, state.ttl, body.nonce, body.acquired_at, age
+    )

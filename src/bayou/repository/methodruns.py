@@ -4,6 +4,7 @@ import hashlib
 import os
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +24,7 @@ from bayou.domain.outputs import (
     succeeded,
 )
 from bayou.domain.tags import Step, Tags, layered, owned_by_method
-from bayou.errors import ErrorKind, NotFound
+from bayou.errors import Conflict, ErrorKind, NotFound
 from bayou.layout.definitions import EvaluatedDefinition, definition_stem
 from bayou.layout.places import LOCAL
 from bayou.repository import outputs, streams
@@ -62,7 +63,10 @@ class Circumstances:
 
 
 class MethodRun:
-    """Use it as a context manager: it succeeds when the body does, and fails when that raises."""
+    """Use it as a context manager: it succeeds when the body does, and fails when that raises.
+
+    All of it happens within `around`, which gives a check that raises when nothing more may be written.
+    """
 
     def __init__(  # noqa: PLR0913 - what an execution is made of
         self,
@@ -71,6 +75,7 @@ class MethodRun:
         method: str,
         circumstances: Circumstances,
         *,
+        around: AbstractContextManager[Callable[[], None]],
         ephemeral_budget: int,
         afterwards: Callable[[], None] = lambda: None,
     ) -> None:
@@ -82,12 +87,29 @@ class MethodRun:
         self._ephemeral = Ephemeral(ephemeral_budget)
         self._deferred = Deferred(holdings) if circumstances.rollback else None
         self._produced: list[ProducedArtifact] = []
-        self._hash = _evaluated(holdings, model, method, circumstances.inputs)
+        self._around = around
+
+    def __enter__(self) -> Self:
+        with ExitStack() as opened:
+            self._check = opened.enter_context(self._around)
+            self._begin()
+            opened.push(self._conclude)
+            self._opened = opened.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._opened.__exit__(kind, error, trace)
+
+    def _begin(self) -> None:
+        holdings, model, circumstances = self._holdings, self.model, self._circumstances
+        self._hash = _evaluated(holdings, model, self.method, circumstances.inputs)
         self._path, self.output = outputs.create(
             holdings.tree,
             model,
             Output(
-                method_name=method,
+                method_name=self.method,
                 status=OutputStatus.RUNNING,
                 started_at=holdings.now(),
                 provenance=_provenance(circumstances, self._hash),
@@ -122,6 +144,7 @@ class MethodRun:
         streaming: bool = False,
     ) -> Record:
         """Write a new version: bytes, a text, a value (as JSON), a `Path`, or a binary stream."""
+        self._check()
         key = ArtifactKey(self.model, name)
         all_tags = layered(
             data_type,
@@ -174,6 +197,7 @@ class MethodRun:
 
     def append(self, name: str, given: Given) -> Record:
         """Add to the end of the latest version of streaming data."""
+        self._check()
         key = ArtifactKey(self.model, name)
         if self._ephemeral.find(key) is not None:
             self._ephemeral.append(key, given, self._owner)
@@ -197,6 +221,11 @@ class MethodRun:
 
     def succeed(self) -> None:
         """It did what it was to do."""
+        try:
+            self._check()
+        except Conflict as error:
+            self.fail(str(error))
+            raise
         if self._deferred is not None and (errors := self._deferred.advance()):
             self.fail("; ".join(map(str, errors)))
             raise errors[0]
@@ -213,11 +242,8 @@ class MethodRun:
         self._roll_back()
         self._end(lambda output: cancelled(output, self._holdings.now(), reason))
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    def _conclude(
+        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         if self.output.is_over:
             return  # the body has said how it ended

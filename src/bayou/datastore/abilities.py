@@ -1,0 +1,37 @@
+"""What a store was seen to do with conditional writes: asked once, and then remembered on this machine."""
+
+import hashlib
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from bayou.config import Settings, urls
+from bayou.storage import Ability, connect
+from bayou.storage.probing import Abilities, probe
+
+_FILE = "abilities.json"
+
+
+async def find_out(settings: Settings) -> Abilities:
+    """Ask the store, and remember what it does. What it did not let us find out is asked again."""
+    async with connect(settings.location, request_seconds=settings.request_timeout_ms / 1000) as store:
+        found = await probe(store)
+    if found.several_writers is not Ability.UNKNOWN:
+        file = _file(settings)
+        with suppress(OSError):  # then it is asked again
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(msgspec.json.encode(found))
+    return found
+
+
+def remembered(settings: Settings) -> Abilities | None:
+    try:
+        return msgspec.json.decode(_file(settings).read_bytes(), type=Abilities)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _file(settings: Settings) -> Path:
+    digest = hashlib.sha256(urls.displayed(settings.location).encode()).hexdigest()[:16]
+    return settings.user_folder / "stores" / digest / _FILE
