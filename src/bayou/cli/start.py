@@ -61,6 +61,7 @@ class Commands(click.Group):
         "sync": "bayou.cli.sync:sync",
         "conflicts": "bayou.cli.conflicts:conflicts",
         "cache": "bayou.cli.cache:cache",
+        "doctor": "bayou.cli.doctor:doctor",
         "data": "bayou.cli.data:data",
         "exec": "bayou.cli.execute:execute",
         "runs": "bayou.cli.runs:runs",

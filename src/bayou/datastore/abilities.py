@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from bayou.config import Settings, urls
-from bayou.storage import Ability, connect
+from bayou.storage import Ability, Prefix, Store, connect
 from bayou.storage.probing import Abilities, probe
 
 _FILE = "abilities.json"
@@ -16,13 +16,18 @@ _FILE = "abilities.json"
 async def find_out(settings: Settings) -> Abilities:
     """Ask the store, and remember what it does. What it did not let us find out is asked again."""
     async with connect(settings.location, request_seconds=settings.request_timeout_ms / 1000) as store:
-        found = await probe(store)
+        found = await probe(within(settings, store))
     if found.several_writers is not Ability.UNKNOWN:
         file = _file(settings)
         with suppress(OSError):  # then it is asked again
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(msgspec.json.encode(found))
     return found
+
+
+def within(settings: Settings, store: Store) -> Store:
+    """The part of a store that is ours: nothing is tried outside of the namespace."""
+    return Prefix(store, settings.namespace) if settings.namespace else store
 
 
 def remembered(settings: Settings) -> Abilities | None:

@@ -47,11 +47,16 @@ def open(  # noqa: A001, PLR0913 - `bayou.open` is what it is called
     say = notice or logging.getLogger("bayou").warning
     for warning in settings.warnings:
         say(warning)
-    return opened(settings, writable, say)
+    return open_settings(settings, writable=writable, notice=say)
 
 
-def opened(settings: Settings, writable: bool | None, notice: Notice) -> Datastore:  # noqa: FBT001 - None: as it is ours
-    """The datastore of these settings."""
+def load(arguments: Arguments) -> Settings:
+    """The settings of a session that begins here."""
+    return config.load(Path.cwd(), os.environ, arguments, home=Path.home())
+
+
+def open_settings(settings: Settings, *, writable: bool | None = None, notice: Notice) -> Datastore:
+    """Open the datastore that these settings describe."""
     places = _places(settings)
     tiers = Tiers(settings.directories, settings.exclude)
     journal = None
@@ -69,11 +74,6 @@ def opened(settings: Settings, writable: bool | None, notice: Notice) -> Datasto
     )
     may_write = places.is_ours if writable is None else writable
     return Datastore(settings, tree, places.catalog, writable=may_write, notice=notice, journal=journal)
-
-
-def load(arguments: Arguments) -> Settings:
-    """The settings of a session that begins here."""
-    return config.load(Path.cwd(), os.environ, arguments, home=Path.home())
 
 
 def _repo_at(where: str | os.PathLike[str] | None) -> Path | None:

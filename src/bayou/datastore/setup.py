@@ -20,7 +20,7 @@ from bayou.config.locations import Mongo
 from bayou.config.marker import Marker
 from bayou.datastore.datastore import Datastore
 from bayou.datastore.migrating import Migrated, Progress, migrate, set_aside
-from bayou.datastore.opening import opened
+from bayou.datastore.opening import open_settings
 from bayou.datastore.remote import abilities, bucket
 from bayou.datastore.synced import Synced
 from bayou.domain.namespaces import SOLO, check_namespace
@@ -96,12 +96,12 @@ def set_up(
     """Verify the place, bring what this repo has there, and only then say in its marker where its datastore is."""
     before = config.load(Path.cwd(), os.environ, Arguments(repo_dir=repo), home=Path.home())
     plan = _planned(before, wishes)
-    with opened(plan.old, None, notice) as old:
+    with open_settings(plan.old, notice=notice) as old:
         after, held_data = plan.new, False
         if not isinstance(after.location, Folder):
             held_data = asyncio.run(_verify(after, old.tree, notice, single_writer=wishes.single_writer))
             after = replace(after, hydration=_hydration(plan, wishes, held_data, notice))
-        with opened(after, True, notice) as new:
+        with open_settings(after, writable=True, notice=notice) as new:
             migrated = _migrate(old.tree, new.tree, progress) if wishes.migrates else Migrated(0, 0, (), ())
             synced = _sync(new, wishes, transfers) if new.is_synced else None
             aside = None

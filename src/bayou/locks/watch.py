@@ -46,10 +46,15 @@ class Watch:
 def died_here(state: State, who: Identity) -> bool:
     """Whether the holder was a process of this machine that is gone. The host is compared first."""
     body = state.body
-    if body is None or body.hostname != who.hostname or body.pid <= 0:
+    return body is not None and is_dead_here(body.hostname, body.pid, who)
+
+
+def is_dead_here(hostname: str, pid: int, who: Identity) -> bool:
+    """Whether this was a process of this machine, and is gone."""
+    if hostname != who.hostname or pid <= 0:
         return False
     try:
-        os.kill(body.pid, 0)
+        os.kill(pid, 0)
     except ProcessLookupError:
         return True
     except (PermissionError, OverflowError):
