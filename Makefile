@@ -9,7 +9,7 @@ BIN := .venv/bin
 ARGS :=
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format types contracts check bench bench-large bench-sync lock clean test-cluster
+.PHONY: help install demo test test-cluster soak lint format types contracts check bench bench-large bench-sync lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
@@ -26,6 +26,9 @@ test: install ## run all tests; ARGS="-k name" is passed on to pytest
 
 test-cluster: install ## run the jobs on a Spark cluster of two workers, one of which is killed; some minutes
 	@$(BIN)/pytest -m cluster $(ARGS)
+
+soak: install ## hammer a folder and a bucket for some minutes: writers killed and stopped, requests lost, clocks wrong
+	@for place in folder ministack; do echo; echo "== $$place"; $(BIN)/python tests/soak/hammer.py $$place --ttl 3 $(ARGS) || exit 1; done
 
 lint: install ## check style and formatting
 	@$(BIN)/ruff check .
