@@ -27,6 +27,7 @@ seconds = click.option(
 )
 _lock_timeout = click.option(
     "--lock-timeout", metavar="SECONDS", type=click.FloatRange(min=0), help="Wait so long for locks at most."
+)
 _no_wait = click.option("--no-wait", "lock_timeout", flag_value=0.0, type=float, help="Do not wait for locks.")
 page = click.option("--page", type=click.IntRange(min=1), default=1, help="Which page of that many.")
 tags = click.option("--tag", "tags", metavar="K=V", multiple=True, help="May be given several times.")

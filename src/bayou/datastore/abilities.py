@@ -7,16 +7,20 @@ from pathlib import Path
 import msgspec
 
 from bayou.config import Settings, urls
-from bayou.storage import Ability, Prefix, Store, connect
+from bayou.storage import Ability, Prefix, Store
 from bayou.storage.probing import Abilities, probe
 
 _FILE = "abilities.json"
 
 
-async def find_out(settings: Settings) -> Abilities:
+async def several_writers(settings: Settings, store: Store) -> Ability:
+    """Whether it keeps several writers apart."""
+    return (remembered(settings) or await find_out(settings, store)).several_writers
+
+
+async def find_out(settings: Settings, store: Store) -> Abilities:
     """Ask the store, and remember what it does. What it did not let us find out is asked again."""
-    async with connect(settings.location, request_seconds=settings.request_timeout_ms / 1000) as store:
-        found = await probe(within(settings, store))
+    found = await probe(within(settings, store))
     if found.several_writers is not Ability.UNKNOWN:
         file = _file(settings)
         with suppress(OSError):  # then it is asked again

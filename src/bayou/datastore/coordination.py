@@ -18,7 +18,7 @@ from bayou.layout.keys import Keyspace
 from bayou.locks import Hold, Locks, Waiting, open_cells
 from bayou.locks.bodies import DEFAULT_TTL
 from bayou.locks.heart import Heart
-from bayou.storage.probing import Ability
+from bayou.storage import Ability, connect
 
 Check = Callable[[], None]
 """Raises LockLost where somebody else has taken our locks: what is written after that might undo his work."""
@@ -87,11 +87,17 @@ class Coordination:
     def _several_writers(self) -> Ability:
         if isinstance(self._settings.location, Folder):
             return Ability.YES
-        known = abilities.remembered(self._settings) or self._heart.run(abilities.find_out(self._settings))
-        return known.several_writers
+
+        async def ask() -> Ability:
+            async with connect(self._settings.location) as store:
+                return await abilities.several_writers(self._settings, store)
+
+        return self._heart.run(ask())
 
 
-def open_locks(settings: Settings, notice: Notice, *, several_writers: Ability = Ability.YES) -> Locks:
+def open_locks(
+    settings: Settings, notice: Notice, *, several_writers: Ability = Ability.YES, namespace: str | None = None
+) -> Locks:
     """The locks of a datastore, whether it is opened or not. Nothing is asked of the store by this alone."""
     seconds = settings.lock_timeout_ms / 1000
 
@@ -103,7 +109,7 @@ def open_locks(settings: Settings, notice: Notice, *, several_writers: Ability =
 
     return Locks(
         partial(open_cells, settings.location, several_writers=several_writers),
-        Keyspace(settings.namespace),
+        Keyspace(settings.namespace if namespace is None else namespace),
         timeout=seconds,
         notice=waiting,
         trouble=trouble,

@@ -12,7 +12,8 @@ from uuid import uuid4
 import msgspec
 
 from bayou.config import Folder, Settings
-from bayou.datastore.remote import Notice, bucket
+from bayou.datastore.coordination import Notice
+from bayou.datastore.remote import bucket
 from bayou.domain.namespaces import check_namespace
 from bayou.errors import ErrorKind, NotFound
 from bayou.layout.keys import CATALOG_EXPORT

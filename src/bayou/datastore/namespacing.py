@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from bayou.config import Settings, Source, marker
+from bayou.datastore.coordination import Notice
 from bayou.datastore.relocating import Relocated, Relocation, root_of
-from bayou.datastore.remote import Notice, bucket, connected
+from bayou.datastore.remote import bucket, connected
 from bayou.domain.namespaces import SOLO, check_namespace
 from bayou.errors import Conflict, ErrorKind, NotFound, UsageError
 from bayou.layout.keys import MANIFEST

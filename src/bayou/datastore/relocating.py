@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bayou.config import Folder, Settings
-from bayou.datastore.remote import Notice, abilities, bucket, locks
+from bayou.datastore import abilities
+from bayou.datastore.coordination import Notice, open_locks
+from bayou.datastore.remote import bucket
 from bayou.domain.namespaces import SOLO
 from bayou.errors import Conflict, ErrorKind, UsageError
 from bayou.layout.keys import MANIFEST
@@ -134,10 +136,12 @@ class Relocation:
             store = await stack.enter_async_context(bucket(self.settings))
             several = Ability.YES
             if writes and not self._is_folder:
-                several = await abilities(self.settings, store)
+                several = await abilities.several_writers(self.settings, store)
             holds = []
             for namespace in sorted(self._namespaces) if writes else ():
-                held = stack.enter_context(locks(self.settings, namespace, several, self.notice))
+                held = stack.enter_context(
+                    open_locks(self.settings, self.notice, several_writers=several, namespace=namespace)
+                )
                 holds.append(await stack.enter_async_context(held.structure()))
             source, target = (
                 stack.enter_context(ObjectRemote(store, namespace, width=self.settings.push_concurrency))

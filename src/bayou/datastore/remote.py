@@ -1,31 +1,26 @@
 """The remote of a repo: its bucket, opened with the locks and the cache that go with it, for one piece of work."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from bayou.config import Folder, Settings
 from bayou.config.urls import displayed
+from bayou.datastore import abilities
+from bayou.datastore.coordination import Notice, open_locks
 from bayou.errors import ErrorKind, Unsupported, UsageError
-from bayou.layout.keys import Keyspace
 from bayou.layout.places import LOCAL
-from bayou.locks import Locks, Waiting, open_cells
 from bayou.remotes import ObjectRemote
-from bayou.storage import Ability, Patience, Prefix, Store, Tally, connect, probe
+from bayou.storage import Ability, Patience, Store, Tally, connect
 from bayou.sync.ends import Ends, installing
 from bayou.sync.journal import Journal
 from bayou.tree import Tree
 from bayou.tree.tiers import Tiers
 
-Notice = Callable[[str], None]
-
-
 HASTE = Patience(attempts=3, deadline=15.0)
 """For whoever waits for one file."""
 
-_ABILITIES = "abilities"
 _SINGLE_WRITER = (
     "this store ignores the conditions of writes, so that nothing keeps two machines from overwriting each other:"
     " let only one of them write"
@@ -67,9 +62,10 @@ async def joined(local: Local, *, writes: bool, patience: Patience | None = None
     """Both ends. Whoever writes knows before whether the store honours conditions: it is asked once, and remembered."""
     settings, journal, tally = local.settings, local.journal, Tally()
     async with bucket(settings, patience=patience, tally=tally) as store:
-        note = journal.reports.note(_ABILITIES)
-        known = None if note is None else Ability(note.decode())
-        several = known or (await abilities(settings, store) if writes else Ability.UNKNOWN)
+        known = abilities.remembered(settings)
+        several = Ability.UNKNOWN if known is None else known.several_writers
+        if writes:
+            several = await abilities.several_writers(settings, store)
         conditional = several is not Ability.NO
         if writes and not conditional:
             local.notice(_SINGLE_WRITER)
@@ -80,7 +76,7 @@ async def joined(local: Local, *, writes: bool, patience: Patience | None = None
             conditional=conditional,
             width=settings.push_concurrency,
         )
-        with locks(settings, settings.namespace, several, local.notice) as held, remote:
+        with open_locks(settings, local.notice, several_writers=several) as held, remote:
             ends = Ends(
                 journal,
                 remote,
@@ -92,11 +88,7 @@ async def joined(local: Local, *, writes: bool, patience: Patience | None = None
                 pulls=settings.pull_concurrency,
                 pushes=settings.push_concurrency,
             )
-            try:
-                yield Joined(ends, tally)
-            finally:
-                if known is None and several is not Ability.UNKNOWN:
-                    journal.reports.set_note(_ABILITIES, several.value.encode())
+            yield Joined(ends, tally)
 
 
 def bucket(settings: Settings, *, patience: Patience | None = None, tally: Tally | None = None) -> Store:
@@ -107,25 +99,6 @@ def bucket(settings: Settings, *, patience: Patience | None = None, tally: Tally
         request_seconds=settings.request_timeout_ms / 1000,
         patience=patience,
         tally=tally,
-    )
-
-
-async def abilities(settings: Settings, store: Store) -> Ability:
-    """Whether it keeps several writers apart. Nothing is tried outside of the namespace."""
-    own = Prefix(store, settings.namespace) if settings.namespace else store
-    return (await probe(own)).several_writers
-
-
-def locks(settings: Settings, namespace: str, several: Ability, notice: Notice) -> Locks:
-    def waiting(news: Waiting) -> None:
-        notice(f"waiting for {news.holder}, who has the lock {news.lock_key!r}")
-
-    return Locks(
-        partial(open_cells, settings.location, several_writers=several),
-        Keyspace(namespace),
-        timeout=settings.lock_timeout_ms / 1000,
-        notice=waiting,
-        trouble=lambda error: notice(f"a lock could not be given back, and ends by itself: {error}"),
     )
 
 

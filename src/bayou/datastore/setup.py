@@ -18,10 +18,11 @@ from bayou.config import repo as repos
 from bayou.config.declaration import written
 from bayou.config.locations import Mongo
 from bayou.config.marker import Marker
+from bayou.datastore import abilities
 from bayou.datastore.datastore import Datastore
 from bayou.datastore.migrating import Migrated, Progress, migrate, set_aside
 from bayou.datastore.opening import open_settings
-from bayou.datastore.remote import abilities, bucket
+from bayou.datastore.remote import bucket
 from bayou.datastore.synced import Synced
 from bayou.domain.namespaces import SOLO, check_namespace
 from bayou.errors import Conflict, Denied, ErrorKind, LockTimeout, NotFound, Unavailable, Unsupported, UsageError
@@ -186,7 +187,7 @@ async def _verify(settings: Settings, old: Tree, notice: Notice, *, single_write
     than what this repo has.
     """
     async with bucket(settings) as store:
-        match await abilities(settings, store):
+        match await abilities.several_writers(settings, store):
             case Ability.UNKNOWN:
                 raise Denied(
                     "these credentials may not write there",

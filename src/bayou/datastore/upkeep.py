@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import TypeVar
 
 from bayou.config import Settings
-from bayou.datastore.remote import Notice, connected
+from bayou.datastore.coordination import Notice
+from bayou.datastore.remote import connected
 from bayou.remotes.migration import Migrated
 from bayou.remotes.rebuilding import Rebuilt
 from bayou.remotes.status import Status

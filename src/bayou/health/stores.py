@@ -74,7 +74,7 @@ def clock(patient: Patient) -> Iterator[Finding]:
 
 def conditional_writes(patient: Patient) -> Iterator[Finding]:
     # Through the facade, which remembers the answer for the locks.
-    found = patient.ask(lambda _: abilities.find_out(patient.settings))
+    found = patient.ask(lambda store: abilities.find_out(patient.settings, store))
     details = {"createIfAbsent": found.create_if_absent.value, "replaceIfMatch": found.replace_if_match.value}
     match found.several_writers:
         case Ability.YES:
