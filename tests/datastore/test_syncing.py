@@ -246,3 +246,41 @@ def marker_cache(repo: Path) -> Path:
     found = marker.read(repo)
     assert found is not None
     return Path(os.environ["SWAMP_HOME"]) / "repos" / str(found.values["repoId"])
+
+
+def test_a_run_exchanges_its_model_with_the_others(tmp_path: Path, url: str) -> None:
+    """Pulled before, pushed after, under the lock of the model; a structural command does so with everything."""
+    one, two = connect(tmp_path / "one", url), connect(tmp_path / "two", url)
+    for repo, status in ((one, "first"), (two, "second"), (one, "third")):
+        with bayou.open(repo) as ds, ds.model("aws/ec2/vpc", "prod").run("create") as run:
+            run.write("state", {"status": status})
+    with bayou.open(two) as ds, ds.model("aws/ec2/vpc", "prod").run("look"):
+        assert [record.attributes["status"] for record in ds.versions("prod", "state")] == ["third", "second", "first"]
+        assert ds.syncing.standing().dirty == 0 or ds.syncing.standing().paths
+    with bayou.open(one) as ds:
+        assert ds.syncing.standing().dirty == 0
+        ds.delete("prod", "state", 1)
+        ds.gc()
+        assert ds.syncing.standing().dirty == 0
+    with bayou.open(two) as ds:
+        ds.syncing.pull()
+        assert [record.version for record in ds.versions("prod", "state")] == [3, 2]
+
+
+def test_a_run_without_a_network_keeps_what_it_produced(tmp_path: Path, ministack: Server, place: Place) -> None:
+    one = connect(tmp_path / "one", place(ministack))
+    heard: list[str] = []
+    away = marker.read(one / ".swamp.yaml")
+    text = (one / ".swamp.yaml").read_text()
+    port = ministack.endpoint.rpartition(":")[2]
+    assert away is not None
+    (one / ".swamp.yaml").write_text(text.replace(f":{port}", ":9"))
+    with bayou.open(one, notice=heard.append) as ds:
+        with ds.model("aws/ec2/vpc", "prod").run("create") as run:
+            run.write("state", {"status": "offline"})
+        assert ds.syncing.standing().dirty
+    assert any("offline" in said for said in heard)
+    (one / ".swamp.yaml").write_text(text)
+    with bayou.open(one) as ds:
+        assert len(ds.syncing.sync().report.pushed) >= 3
+        assert ds.syncing.standing().dirty == 0

@@ -5,12 +5,12 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from bayou.storage.connecting import connect
 
 from bayou.errors import BayouError, Conflict, Corrupt
 from bayou.layout.directories import in_datastore
 from bayou.layout.keys import Keyspace
 from bayou.remotes import Change, Changeset, Format, ObjectRemote, namespaces
+from bayou.storage.connecting import connect
 from bayou.storage.port import Store
 from bayou.sync import relocatingfiles
 from bayou.sync.relocating import move, plan

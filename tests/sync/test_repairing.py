@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from bayou.storage.connecting import connect
 
 from bayou.errors import BayouError
 from bayou.layout.keys import Keyspace
 from bayou.locks import Locks, open_cells
 from bayou.remotes import Format
+from bayou.storage.connecting import connect
 from bayou.storage.port import Store
 from bayou.sync import repairing
 from bayou.sync.repairing import GRACE, Repair, plan, repair

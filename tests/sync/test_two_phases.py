@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
-from bayou.storage.connecting import connect
 
 from bayou.config.locations import Location
 from bayou.errors import BayouError, Conflict, UsageError
 from bayou.remotes import Format
+from bayou.storage.connecting import connect
 from bayou.storage.port import Store
 from bayou.sync.report import Report
 from bayou.sync.syncing import Sync

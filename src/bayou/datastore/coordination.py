@@ -4,7 +4,7 @@ design/009 says who takes what. A run holds the locks of its models, a structura
 """
 
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from bayou.config.locations import Folder
 from bayou.datastore import abilities
 from bayou.domain.models import Model
 from bayou.domain.scopes import EVERYTHING, Scope, scope_of
-from bayou.errors import BayouError
+from bayou.errors import BayouError, Unavailable
 from bayou.layout.keys import Keyspace
 from bayou.locks import Hold, Locks, Waiting, open_cells
 from bayou.locks.bodies import DEFAULT_TTL
@@ -49,14 +49,25 @@ class Coordination:
 
     @contextmanager
     def running(self, models: Sequence[Model]) -> Iterator[Check]:
-        """Around a run of these models. Commands that it starts, in whichever process, do not wait for it."""
-        with self._held(self.locks.models(models), scope_of(models)) as check:
-            yield check
+        """Around a run of these models. Commands that it starts, in whichever process, do not wait for it.
+
+        Where others cannot be reached a run goes on without them: their work and ours are merged later.
+        """
+        with ExitStack() as held:
+            try:
+                hold = held.enter_context(self.locks.models(models))
+            except Unavailable as error:
+                if self.exchange is None:
+                    raise
+                self._notice(f"working offline, without locks; the next sync delivers what is written: {error}")
+                yield _unchecked
+                return
+            yield held.enter_context(self._exchanging(hold, scope_of(models)))
 
     @contextmanager
     def alone(self) -> Iterator[Check]:
         """Around what must not meet any run: gc, prune, whatever is done to many names at once."""
-        with self._held(self.locks.structure(), EVERYTHING) as check:
+        with self.locks.structure() as hold, self._exchanging(hold, EVERYTHING) as check:
             yield check
 
     def close(self) -> None:
@@ -65,20 +76,19 @@ class Coordination:
         self._heart.stop()
 
     @contextmanager
-    def _held(self, hold: Hold, scope: Scope) -> Iterator[Check]:
-        with hold:
-            if self.exchange is not None:
-                self._heart.run(self.exchange.before(scope, hold))
+    def _exchanging(self, hold: Hold, scope: Scope) -> Iterator[Check]:
+        if self.exchange is not None:
+            self._heart.run(self.exchange.before(scope, hold))
+        try:
+            yield hold.confirm
+        except Exception:
+            # What it did until then is worth publishing, its record at the least; but it is not what went wrong.
             try:
-                yield hold.confirm
-            except Exception:
-                # What it did until then is worth publishing, its record at the least; but it is not what went wrong.
-                try:
-                    self._publish(scope, hold)
-                except BayouError as error:
-                    self._notice(f"what was done is not published yet: {error}")
-                raise
-            self._publish(scope, hold)
+                self._publish(scope, hold)
+            except BayouError as error:
+                self._notice(f"what was done is not published yet: {error}")
+            raise
+        self._publish(scope, hold)
 
     def _publish(self, scope: Scope, hold: Hold) -> None:
         if self.exchange is not None:
@@ -93,6 +103,10 @@ class Coordination:
                 return await abilities.several_writers(self._settings, store)
 
         return self._heart.run(ask())
+
+
+def _unchecked() -> None:
+    """There is nothing that could have been lost."""
 
 
 def open_locks(

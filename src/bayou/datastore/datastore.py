@@ -108,7 +108,8 @@ class Datastore:
         """The locks that keep runs and structural commands apart."""
         from bayou.datastore.coordination import Coordination  # noqa: PLC0415 - as above
 
-        return Coordination(self.settings, self.notice)
+        exchange = self.syncing.exchange() if self.is_synced else None
+        return Coordination(self.settings, self.notice, exchange)
 
     @cached_property
     def runs(self) -> "Recorded":

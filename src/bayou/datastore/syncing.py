@@ -13,7 +13,9 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bayou.config.settings import Hydration, Source
+from bayou.datastore.coordination import Exchange
 from bayou.datastore.federation import offer
+from bayou.datastore.publishing import exchange
 from bayou.datastore.remote import HASTE, Joined, Local, joined
 from bayou.datastore.synced import Preview, Standing, Synced
 from bayou.domain.artifacts import ArtifactKey
@@ -158,6 +160,10 @@ class Syncing:
                 remedy="Run `bayou sync`; `bayou verify` says what is wrong there.",
             )
         return True
+
+    def exchange(self) -> Exchange:
+        """What runs and structural commands do before and after, while they hold their locks."""
+        return exchange(self._datastore, self._local, lazy=self._is_lazy(None))
 
     # Without it.
 
