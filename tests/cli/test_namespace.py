@@ -77,7 +77,7 @@ def test_a_repo_moves_into_a_namespace_and_back(place: config.Settings, repo: Pa
     assert (repo / ".swamp.yaml").read_text() == marker
     assert with_computer(repo, _data_keys) == paths
     report = with_computer(repo, lambda computer: computer.sync())
-    assert (report.pulled, report.conflicts, report.failed) == ([], [], {})
+    assert (report.pushed, report.pulled, report.conflicts, report.failed) == ([], [], [], {})
     assert run("namespace", "list", "--json").json == {"namespaces": [], "currentNamespace": ""}
 
 
