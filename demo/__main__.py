@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bayou.config import urls
 from bayou.testing.servers import ministack
-from demo import buckets, bulk, existing, recording, stores
+from demo import buckets, bulk, existing, recording, sharing, stores
 from demo.show import say, title
 
 
@@ -33,6 +33,8 @@ def main() -> None:
             asyncio.run(buckets.lost_answers(urls.parse(url)))
             title("A file of 128 MiB")
             asyncio.run(buckets.large_file(urls.parse(url), Path(scratch)))
+            title("Two repos share a bucket")
+            sharing.tour(Path(scratch), url.replace("/demo?", "/team?"))
             title("A bucket that an existing client wrote")
             asyncio.run(existing.tour(urls.parse(url)))
             title("All of that bucket, on Spark")

@@ -57,7 +57,8 @@ def load(
     config = found.config if remote else Block({}, where=block.where)
     repo_id = None if marker is None else _repo_id(marker)
     user_folder = repo.user_folder(environ, home)
-    has_cache = root is not None and not isinstance(location, Folder) and not found.is_argument
+    # Of the repo is what its marker says. Two datastores in one cache would end up in each other.
+    has_cache = root is not None and not isinstance(location, Folder) and found.origin.source is Source.MARKER
 
     choice = Choice(arguments, environ, found.origin)
     return Settings(

@@ -79,8 +79,8 @@ class Settings:
     repo_id: str | None
     user_folder: Path
     cache: Path | None
-    """The cache of the repo. None for a folder, which is worked on in place, and for a datastore that was given as an
-    argument, whose cache is found by the store id."""
+    """The cache of the repo. None for a folder, which is worked on in place, and for a datastore that the repo does not
+    name itself, whose cache is found by its URL."""
 
     origins: Mapping[str, Origin] = field(hash=False)
     warnings: tuple[str, ...] = ()

@@ -27,10 +27,6 @@ class Declared:
     block: Block
     config: Block
 
-    @property
-    def is_argument(self) -> bool:
-        return self.origin.source in {Source.ARGUMENT, Source.URL}
-
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
