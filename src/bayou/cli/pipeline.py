@@ -138,6 +138,18 @@ def catalog(**told: Any) -> None:  # noqa: ANN401 - the options of a job
     _run(job.run, **told)
 
 
+@run.command()
+@_job
+def gc(**told: Any) -> None:  # noqa: ANN401 - the options of a job
+    """Let the versions go that their retention lets go, in all namespaces, by the rules of `bayou data gc`.
+
+    Example: bayou pipeline run gc --namespaces '*' --dry-run
+    """
+    from bayou.pipelines.jobs import gc as job  # noqa: PLC0415 - with Spark
+
+    _run(job.run, **told)
+
+
 def _run(
     job: "Callable[[Context], Report]",
     *,

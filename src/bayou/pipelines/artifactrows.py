@@ -35,14 +35,14 @@ async def artifacts(task: Task, entries: Mapping[str, Entry]) -> Batches:
     """A row for each version, as its metadata tells."""
     names = [(name, len(name.metadata)) for name in names_of(task, entries)]
     for group in grouped(names, AT_ONCE):
-        yield [row for row, _ in await _rows(task, group) if task.selection.keeps(row)]
+        yield [row for row, _ in await rows_of(task, group) if task.selection.keeps(row)]
 
 
 async def content(task: Task, entries: Mapping[str, Entry]) -> Batches:
     """A row for each version, with what it holds."""
     names = [(name, len(name.metadata)) for name in names_of(task, entries)]
     for group in grouped(names, AT_ONCE):
-        found = [(pair, _size(task, pair[1])) for pair in await _rows(task, group) if task.selection.keeps(pair[0])]
+        found = [(pair, _size(task, pair[1])) for pair in await rows_of(task, group) if task.selection.keeps(pair[0])]
         for some in grouped(found, _HELD):
             yield await each(task.place.width, some, lambda pair: _with_content(task, *pair))
 
@@ -95,7 +95,7 @@ def names_of(task: Task, entries: Mapping[str, Entry]) -> list[Name]:
     ]
 
 
-async def _rows(task: Task, names: Iterable[Name]) -> list[tuple[Row, Entry | None]]:
+async def rows_of(task: Task, names: Iterable[Name]) -> list[tuple[Row, Entry | None]]:
     """The rows of these names, each with the entry of its content."""
     names = list(names)
     ranks = task.wants("is_latest")
@@ -157,6 +157,7 @@ def _row(task: Task, name: Name, version: int, artifact: Artifact | str, is_late
         return row
     columns = stored(artifact, hydrated=False, attributes=(), stamp=0).columns
     row |= dict(zip((*OF_METADATA, *OF_FILES), columns, strict=True))
+    row["policy"] = artifact.garbage_collection
     row["garbage_collection"] = str(artifact.garbage_collection)
     row["streaming"] = artifact.streaming
     row["size"] = artifact.size

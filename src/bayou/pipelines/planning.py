@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from math import ceil
 from typing import Protocol
@@ -32,6 +33,8 @@ class Reading(Protocol):
     def tasks(self) -> int | None: ...
     @property
     def largest(self) -> int: ...
+    @property
+    def now(self) -> datetime: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ async def _read_part(
 
         def task_of(namespace: str) -> Task:
             if namespace not in places:
-                places[namespace] = Task(place_of(store, namespace), selection, columns, reading.largest)
+                places[namespace] = Task(place_of(store, namespace), selection, columns, reading.largest, reading.now)
             return places[namespace]
 
         for keys in part.keys:

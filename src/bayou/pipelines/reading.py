@@ -36,6 +36,8 @@ class Task:
     selection: Selection
     columns: frozenset[str]
     largest: int
+    now: datetime | None = None
+    """The moment at which ages are taken, the same in all tasks."""
 
     @property
     def namespace(self) -> str:

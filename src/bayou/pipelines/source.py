@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from bayou.pipelines.batches import batch_of
 from bayou.pipelines.memory import Memory
 from bayou.pipelines.planning import Part, parts_of, read_part
 from bayou.pipelines.reach import Reach, reach_of
+from bayou.pipelines.reading import moment
 from bayou.pipelines.selection import NO_SELECTION, Selection, selection_of
 from bayou.pipelines.tables import Table, table_of
 
@@ -28,6 +30,7 @@ class Reading:
     table: str
     tasks: int | None
     largest: int
+    now: datetime
     run: str | None = None
     """The run whose memory is used, if any."""
 
@@ -38,6 +41,7 @@ class Reading:
             table_of(options.get("table", "artifacts")).name,
             _number(options, "partitions"),
             _number(options, "maxContentBytes") or _LARGEST,
+            moment(options.get("now")) or datetime.now(UTC),
             options.get("run"),
         )
 

@@ -8,7 +8,7 @@ from typing import Final
 from bayou.domain.entries import Entry
 from bayou.domain.suggestions import suggestion
 from bayou.errors import UsageError
-from bayou.pipelines import artifactrows, objectrows, recordrows
+from bayou.pipelines import artifactrows, objectrows, recordrows, retentionrows
 from bayou.pipelines.reading import Batches, Task
 from bayou.pipelines.slices import Cost
 
@@ -134,6 +134,13 @@ _ALL: Final = (
         ("",),
         Cost(2e-4, 3e-9),
         by_bytes=True,
+    ),
+    Table(
+        "retention",
+        _WHOSE | _columns("reason string whole boolean bytes bigint numbers array<bigint>"),
+        retentionrows.retention,
+        ("data--",),
+        Cost(1.2e-4),
     ),
     Table(
         "listing",

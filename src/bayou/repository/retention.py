@@ -6,6 +6,7 @@ The plan is a value, computed from the catalog; a dry run is that plan, and the 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from bayou.domain.artifacts import ArtifactKey
 from bayou.domain.lifetimes import Expired, expiry, parse_lifetime
@@ -33,6 +34,15 @@ class Plan:
     unfinished: tuple[str, ...]
     skewed: tuple[ArtifactKey, ...]
     """Names whose age nobody can tell, as they have versions from the future: nothing of them goes by its age."""
+
+
+class Judged(NamedTuple):
+    """What is decided about one name."""
+
+    going: Going | None
+    expired: Expired | None
+    """Why all of it goes, if it does."""
+    skewed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +85,25 @@ def plan_gc(holdings: Holdings, run_is_gone: RunIsGone, *, model: Model | None =
     going: list[Going] = []
     skewed: list[ArtifactKey] = []
     for inventory in inventories(holdings.catalog, holdings.tree.namespace, model):
-        dated = not any(version.created_at and version.created_at > now + SKEW for version in inventory.versions)
-        if not dated:
+        judged = judge(inventory, now, run_is_gone)
+        if judged.skewed:
             skewed.append(inventory.key)
-        reason = _expired(inventory, now, run_is_gone, dated=dated)
-        if reason is not None:
-            expired[inventory.key] = reason
-            going.append(whole(inventory))
-        elif surplus := _surplus(inventory, now, dated=dated):
-            going.append(some(inventory, surplus))
+        if judged.expired is not None:
+            expired[inventory.key] = judged.expired
+        if judged.going is not None:
+            going.append(judged.going)
     left = () if model else tuple(unfinished(holdings.tree, holdings.clock()))
     return Plan(expired, tuple(sorted(going, key=lambda one: _order(one.key))), left, tuple(sorted(skewed, key=_order)))
+
+
+def judge(inventory: Inventory, now: datetime, run_is_gone: RunIsGone) -> Judged:
+    """What of one name goes. Nothing else of the datastore has a say in it."""
+    dated = not any(version.created_at and version.created_at > now + SKEW for version in inventory.versions)
+    expired = _expired(inventory, now, run_is_gone, dated=dated)
+    if expired is not None:
+        return Judged(whole(inventory), expired, not dated)
+    surplus = _surplus(inventory, now, dated=dated)
+    return Judged(some(inventory, surplus) if surplus else None, None, not dated)
 
 
 def collect(holdings: Holdings, plan: Plan, *, dry_run: bool = False) -> Collected:

@@ -15,8 +15,13 @@ T = TypeVar("T")
 Changes = Callable[[ObjectRemote], Awaitable[tuple[Sequence[Change], int]]]
 
 
-def commit_to(context: Context, namespace: str, changes: Changes) -> tuple[Commit | None, int]:
-    """Commit what `changes` makes of the index as it is under the lock; and give back what else it says."""
+def commit_to(
+    context: Context, namespace: str, changes: Changes, *, structural: bool = False
+) -> tuple[Commit | None, int]:
+    """Commit what `changes` makes of the index as it is under the lock; and give back what else it says.
+
+    `structural` is for what no run may meet: it waits until nobody holds a model.
+    """
 
     async def work(remote: ObjectRemote, hold: Hold) -> tuple[Commit | None, int]:
         made, other = await changes(remote)
@@ -26,7 +31,7 @@ def commit_to(context: Context, namespace: str, changes: Changes) -> tuple[Commi
         changeset = Changeset(namespace, tuple(made), on=head.token)
         return await remote.commit(changeset, lambda: hold.seems_held), other
 
-    return _locked(context, namespace, work)
+    return _locked(context, namespace, work, structural=structural)
 
 
 def rebuild(context: Context, namespace: str) -> None:
@@ -36,7 +41,13 @@ def rebuild(context: Context, namespace: str) -> None:
     _locked(context, namespace, work)
 
 
-def _locked(context: Context, namespace: str, work: Callable[[ObjectRemote, Hold], Awaitable[T]]) -> T:
+def _locked(
+    context: Context,
+    namespace: str,
+    work: Callable[[ObjectRemote, Hold], Awaitable[T]],
+    *,
+    structural: bool = False,
+) -> T:
     location = urls.parse(context.reach.url)
     abilities = context.on_driver(probe)
     several = abilities.several_writers
@@ -52,5 +63,8 @@ def _locked(context: Context, namespace: str, work: Callable[[ObjectRemote, Hold
     def waiting(whom: Waiting) -> None:
         context.say(f"waiting for {whom.holder}, who holds {whom.lock_key}")
 
-    with Locks(cells, Keyspace(namespace), notice=waiting) as locks, locks.commit() as hold:
+    with (
+        Locks(cells, Keyspace(namespace), notice=waiting) as locks,
+        locks.structure() if structural else locks.commit() as hold,
+    ):
         return asyncio.run(working(hold))

@@ -1,0 +1,137 @@
+"""gc on Spark: it decides what the local gc decides, commits it once, and leaves the bytes to the sweep."""
+
+import asyncio
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+import bayou
+from bayou.domain.partitions import partition_key
+from bayou.pipelines.jobs import gc
+from bayou.pipelines.jobs.context import Context
+from bayou.pipelines.reach import reach_of
+from bayou.remotes import Format
+from bayou.repository.retention import plan_gc
+from bayou.storage.filesystem import FilesystemStore
+from bayou.testing.lakes import EPOCH_NS, fill, latest, model, version
+from bayou.testing.machines import Machine, put_objects
+
+NOW = datetime.fromtimestamp(EPOCH_NS / 1e9, UTC) + timedelta(days=30)
+DAY = 86_400 * 10**9
+
+
+def some_files(random: Random) -> dict[str, bytes]:
+    """Names with all that retention looks at: policies, lifetimes, steps, markers, clocks that were wrong."""
+    files: dict[str, bytes] = {}
+    for number in range(40):
+        owner, name = model(number % 7), f"name-{number}"
+        count = random.randrange(1, 8)
+        for one in range(1, count + 1):
+            created = EPOCH_NS + random.randrange(40 if random.random() < 0.1 else 29) * DAY
+            files |= version(
+                owner,
+                name,
+                one,
+                {"n": one},
+                keep=random.choice((1, 2, 3, 10, "1d", "10d", "nonsense")),
+                step=random.choice((None, None, "a", "b")),
+                lifetime=random.choice(("infinite", "infinite", "infinite", "5d", "20d", "workflow")),
+                created_ns=created,
+            )
+        if random.random() < 0.9:
+            files |= latest(owner, name, random.randrange(1, count + 1))
+    return files
+
+
+def run(spark: SparkSession, folder: Path, *, dry_run: bool = False) -> Any:  # noqa: ANN401 - a report
+    context = Context(spark, reach_of({"url": str(folder)}), dry_run, say=lambda _: None)
+    return gc.run(context, now=NOW)
+
+
+def planned(spark: SparkSession, folder: Path) -> set[tuple[str, str, int]]:
+    reader = spark.read.format("bayou").options(url=str(folder), table="retention", now=NOW.isoformat())
+    rows = reader.load().filter("version IS NOT NULL").collect()
+    return {(row.model_id, row.name, row.version) for row in rows}
+
+
+def index_of(folder: Path) -> set[str]:
+    async def work() -> set[str]:
+        async with FilesystemStore(folder) as store:
+            return set(await Machine(store).view())
+
+    return asyncio.run(work())
+
+
+def put(folder: Path, files: dict[str, bytes], format_: Format = Format.DUAL) -> None:
+    asyncio.run(fill(FilesystemStore(folder), files, format_))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_decides_what_the_local_gc_decides(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    put(tmp_path, some_files(Random(seed)))  # noqa: S311 - the same each time
+    with bayou.open(tmp_path, writable=True) as datastore:
+        holdings = datastore.holdings
+        object.__setattr__(holdings, "clock", lambda: int(NOW.timestamp() * 1e9))
+        holdings.catalog.current()
+        plan = plan_gc(holdings, lambda *_: True)
+    expected = {(one.key.model.id, one.key.name, number) for one in plan.going for number in one.versions}
+    assert expected
+    assert planned(spark, tmp_path) == expected
+
+
+@pytest.mark.parametrize("format_", [Format.DUAL, Format.SHARDED])
+def test_what_goes_is_listed_no_more_and_buried_and_its_bytes_stay(
+    spark: SparkSession, tmp_path: Path, format_: Format
+) -> None:
+    files = some_files(Random(1))  # noqa: S311 - the same each time
+    put(tmp_path, files, format_)
+    going = planned(spark, tmp_path)
+    dry = run(spark, tmp_path, dry_run=True)
+    assert index_of(tmp_path) == files.keys()
+    done = run(spark, tmp_path)
+    assert dry.figures.items() <= done.figures.items()
+    assert done.figures["versions"] == len(going)
+    gone = files.keys() - index_of(tmp_path)
+    assert {path for path in gone if path.endswith("/raw")} == set(_raw(going))
+    assert all((tmp_path / path).is_file() for path in gone)
+    assert buried(tmp_path, gone) == gone
+    assert run(spark, tmp_path).figures["versions"] == 0
+
+
+def test_a_name_that_was_written_meanwhile_is_left_alone(spark: SparkSession, tmp_path: Path) -> None:
+    files: dict[str, bytes] = {}
+    for name in ("one", "two"):
+        for number in (1, 2):
+            files |= version(model(1), name, number, {}, keep=1)
+    put(tmp_path, files)
+    context = Context(spark, reach_of({"url": str(tmp_path)}), say=lambda _: None)
+    added = version(model(1), "two", 3, {}, keep=1)
+
+    def write(what: str) -> None:
+        if what.startswith("committing"):
+            asyncio.run(put_objects(FilesystemStore(tmp_path), added))
+            asyncio.run(Machine(FilesystemStore(tmp_path)).push(added))
+
+    context.say = write
+    done = gc.run(context, now=NOW)
+    assert (done.figures["versions"], done.figures["changedMeanwhile"]) == (2, 1)
+    left = {path for path in index_of(tmp_path) if path.endswith("/raw")}
+    assert left == {f"data/aws/vpc/id-1/{place}/raw" for place in ("one/2", "two/1", "two/2", "two/3")}
+
+
+def _raw(going: Iterable[tuple[str, str, int]]) -> list[str]:
+    return [f"data/aws/vpc/{model_id}/{name}/{number}/raw" for model_id, name, number in going]
+
+
+def buried(folder: Path, paths: set[str]) -> set[str]:
+    async def work() -> set[str]:
+        async with FilesystemStore(folder) as store:
+            found = await Machine(store).remote.buried({partition_key(path) for path in paths})
+            return paths & found.graves.keys()
+
+    return asyncio.run(work())
