@@ -20,7 +20,7 @@ from bayou.remotes.monolith import Monolith
 from bayou.remotes.objects import each, is_md5_of, read
 from bayou.remotes.parts import EMPTY, UNPARTITIONED, Part, part_name, part_of, regroup
 from bayou.remotes.recording import amended, put_meta, record, write_shard
-from bayou.wire.index import Index, encode_monolith
+from bayou.wire.index import Index
 from bayou.wire.meta import Fingerprints, Meta
 from bayou.wire.times import to_text
 
@@ -100,9 +100,9 @@ async def _write_monolith(attempt: Attempt, known: Monolith, new: Mapping[str, P
         place.cache.keep(part)
     digests = {name: digest for name, digest in digests.items() if digest != EMPTY.digest}
     pulled = to_text(place.now())
-    index = monoliths.assemble(place, replace(known, digests=digests, last_pulled=pulled))
+    body = monoliths.encoded(place, replace(known, digests=digests, last_pulled=pulled))
     attempt.require_lock()
-    version = await attempt.replace(place.keys.monolith, encode_monolith(index), known.version or None)
+    version = await attempt.replace(place.keys.monolith, body, known.version or None)
     return monoliths.keep(place, version, digests, known.extra, pulled)
 
 

@@ -84,3 +84,10 @@ def assemble(place: Place, monolith: Monolith) -> Index:
     """The whole of it as one value."""
     parts = (place.cache.part(digest).index(name) for name, digest in monolith.digests.items())
     return replace(joined(parts), last_pulled=monolith.last_pulled, extra=monolith.extra)
+
+
+def encoded(place: Place, monolith: Monolith) -> bytes:
+    """The same as the object says it. No part is decoded for that, however many there are."""
+    bodies = (place.cache.part(digest).body for digest in monolith.digests.values())
+    body = index_form.join_shards(bodies, extra=monolith.extra, last_pulled=monolith.last_pulled)
+    return index_form.encode_monolith(assemble(place, monolith)) if body is None else body

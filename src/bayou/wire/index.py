@@ -5,6 +5,7 @@ else in it is read a second time, entry by entry: unknown fields are kept, and a
 reported instead of failing the whole index (sync spec W-44).
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -29,6 +30,8 @@ from bayou.wire.javascript import compact, in_key_order, pretty
 
 _MONOLITH = "a monolithic index"
 _SHARD = "a shard of the index"
+_SHARD_BEGIN, _SHARD_END = b'{"version":1,"entries":{', b"}}"
+_NUMBER_FIRST = re.compile(rb'"[0-9]+":')
 _HEX_DIGITS = b"0123456789abcdef"
 _ENTRY_FIELDS = frozenset(Entry.__struct_encode_fields__)
 
@@ -92,6 +95,23 @@ def decode_shard(data: bytes, where: str) -> Index | Void:
 
 def encode_monolith(index: Index) -> bytes:
     return compact(_monolith(index))
+
+
+def join_shards(
+    shards: Iterable[bytes], *, extra: Mapping[str, object], last_pulled: str | None = None
+) -> bytes | None:
+    """The monolith of the entries of these shards, without a look at any of them.
+
+    The shards must be from `encode_shard`, and no two speak of one path. None where an entry would have to move:
+    JavaScript puts those whose paths are numbers before all others.
+    """
+    insides = [shard.removeprefix(_SHARD_BEGIN).removesuffix(_SHARD_END) for shard in shards]
+    if any(_NUMBER_FIRST.match(inside) for inside in insides):
+        return None
+    begin = compact({"version": 1} if last_pulled is None else {"version": 1, "lastPulled": last_pulled})
+    entries = b",".join(inside for inside in insides if inside)
+    end = b"," + compact(dict(extra)).removeprefix(b"{") if extra else b"}"
+    return b"".join([begin.removesuffix(b"}"), b',"entries":{', entries, b"}", end])
 
 
 def encode_local_copy(index: Index) -> bytes:
