@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import os
 import platform
+import re
 import statistics
 import sys
 import tempfile
@@ -24,6 +25,11 @@ from benchmarks.sync.times import DOWN, OURS, UP, Field, Timed
 from bayou.testing.copiers import COPIERS
 from bayou.testing.servers import SERVERS, Server
 from bayou.testing.servers.faraway import far_away
+
+HEAD = """# What a sync costs
+
+Made by `python -m benchmarks.sync --write`. The server and all programs are on one machine: times say as much about it
+as about the programs, so compare them within a row only. `benchmarks/README.md` says how they are made."""
 
 MOST_FILLED = 10_000
 """With more files only what starts from a full bucket is timed: it takes minutes to fill one."""
@@ -40,12 +46,11 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     rounds = arguments.rounds or (2 if arguments.quick else 5)
-    tables = []
     for part in arguments.part or PARTS:
         with SERVERS[arguments.on]() as server:
-            tables.append(shown(PARTS[part](server, rounds, quick=arguments.quick)))
-    if arguments.write:
-        DOCUMENT.write_text(document(tables, arguments.on))
+            table = shown(PARTS[part](server, rounds, quick=arguments.quick))
+        if arguments.write:
+            write(part, f"{table}\n\n{made(arguments.on)}")
 
 
 def shown(lines: Iterable[str]) -> str:
@@ -124,14 +129,19 @@ def _beside(theirs: Sequence[float], ours: Sequence[float]) -> str:
 PARTS = {"counts": counted, "times": timed, "memory": memory.lines}
 
 
-def document(tables: list[str], on: str) -> str:
+def made(on: str) -> str:
     command = " ".join(["python -m benchmarks.sync", *sys.argv[1:]])
-    machine = f"{os.cpu_count()} processors, Python {platform.python_version()}, {platform.system()}"
-    head = f"""# What a sync costs
+    load = " ".join(f"{each:.0f}" for each in os.getloadavg())
+    machine = f"{os.cpu_count()} processors with a load of {load}, Python {platform.python_version()}"
+    return f"`{command}`: on {on}, {machine}."
 
-Made by `{command}` ({machine}); the server, {on}, and all programs are on that machine. Times say as much
-about it as about the programs, so compare them within a row only. `benchmarks/README.md` says how they are made."""
-    return "\n\n".join([head, *tables]) + "\n"
+
+def write(part: str, text: str) -> None:
+    """Replace what the document says of a part, and leave the rest."""
+    found = dict(re.findall(r"<!-- (\w+) -->\n(.*?)\n<!-- end -->", DOCUMENT.read_text(), re.DOTALL))
+    found[part] = text
+    sections = [f"<!-- {name} -->\n{found[name]}\n<!-- end -->" for name in PARTS if name in found]
+    DOCUMENT.write_text("\n\n".join([HEAD, *sections]) + "\n")
 
 
 if __name__ == "__main__":

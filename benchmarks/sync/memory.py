@@ -25,14 +25,14 @@ WHEN = "2026-11-02T08:15:30.120Z"
 
 
 def lines(server: Server, _: int, *, quick: bool) -> Iterator[str]:
-    yield "### Memory: the most that a process ever took, Python and all imports included"
+    yield "### Memory: the most that a process ever took, Python and all imports included, and its seconds"
     yield ""
     yield "| work | size | peak | seconds |"
     yield "|---|---:|---:|---:|"
     with tempfile.TemporaryDirectory(prefix="bayou-sync-") as folder:
         root = Path(folder)
         yield _line("start, no file at all", "", one_sync(server, server.new_bucket(), root / "empty", "pull"))
-        for entries in [100_000] if quick else [100_000, 1_000_000]:
+        for entries in [1_000, 100_000] if quick else [1_000, 100_000, 1_000_000]:
             for kind in Format.DUAL, Format.SHARDED:
                 yield from _with_index(server, root / f"{kind.value}-{entries}", entries, kind)
         yield from _with_file(server, root, 0.5 if quick else 5)
@@ -48,6 +48,14 @@ def _with_index(server: Server, root: Path, entries: int, kind: Format) -> Itera
     if unchanged["requests"] != 1:
         raise AssertionError(f"a pull with nothing to do: {unchanged}")
     yield _line("pull: nothing changed", size, unchanged)
+    (root / "known" / "logs").mkdir()
+    (root / "known" / "logs" / "new").write_bytes(b"new")
+    with Journal(root / "known") as journal:
+        journal.mark_dirty("logs/new")
+    pushed = one_sync(server, bucket, root / "known", "push", lazy=True)
+    if pushed["pushed"] != 1:
+        raise AssertionError(f"a push of a new file: {pushed}")
+    yield _line("push: 1 new file", size, pushed)
 
 
 def _with_file(server: Server, root: Path, gib: float) -> Iterator[str]:
