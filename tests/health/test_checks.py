@@ -12,10 +12,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import yaml
 
 import bayou
 from bayou import config
 from bayou.config import Arguments, newrepo
+from bayou.config.declaration import written
 from bayou.config.locations import GCS, S3, Azure, Folder
 from bayou.health import CHECKS, Check, Finding, Level, Patient, Report, disks, examine, policy, stores
 from bayou.health.findings import ok, problem
@@ -24,6 +26,7 @@ from bayou.storage import Store
 from bayou.testing.legacylocks import LegacyFileLock
 from bayou.testing.machines import Machine
 from bayou.testing.servers import Server
+from bayou.testing.servers.places import new_place
 
 
 @pytest.fixture
@@ -121,7 +124,7 @@ def test_a_new_repo_is_healthy_and_nothing_of_the_examination_stays(repo: Path) 
     report = report_of(repo)
     assert report.is_healthy, report
     made = {finding.check for finding in report.findings}
-    assert made == {check.name for check in CHECKS} - {"credentials", "index"}
+    assert made == {check.name for check in CHECKS} - {"credentials", "index", "bucket"}
     assert report.repairs == []
     assert [path for path in (repo / ".swamp").rglob("*") if path.is_file() and "probes" in str(path)] == []
 
@@ -342,6 +345,38 @@ def test_a_damaged_index_is_found_and_rebuilt(ministack: Server, monkeypatch: py
         report = examine(patient)
         assert report.is_healthy, report
         assert named(report, "index")[0].details["entries"] == 2
+
+
+def test_a_bucket_that_is_not_what_its_index_says_is_found_and_mended(
+    ministack: Server, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location = new_place(ministack, monkeypatch.setenv, prefix="p")
+    marker = repo / ".swamp.yaml"
+    marker.write_text(marker.read_text() + yaml.safe_dump({"datastore": written(location, repo)}))
+    with bayou.open(repo) as datastore:
+        datastore.write("prod", "state", {"a": 1}, type="aws/vpc")
+        datastore.sync()
+        (raw,) = [path for path, _ in datastore.syncing._journal.base.files() if path.endswith("/raw")]
+    (finding,) = named(report_of(repo), "bucket")
+    assert (finding.level, finding.repair) == (Level.OK, None)
+    with patient_at(repo) as patient:
+        patient.ask(lambda store: store.delete(raw))
+        (finding,) = named(examine(patient), "bucket")
+        assert finding.level is Level.PROBLEM
+        assert raw in finding.message
+        assert finding.repair is not None
+        assert finding.repair.what == "make index and bucket agree: upload 1"
+        finding.repair.carry_out()
+        patient.ask(lambda store: store.put("_index/_meta.json", b"{"))
+        patient.ask(lambda store: store.delete(raw))
+        (finding,) = [f for f in named(examine(patient), "index") if f.level is Level.PROBLEM]
+        assert finding.repair is not None
+        finding.repair.carry_out()
+    report = report_of(repo)
+    assert report.is_healthy, report
+    with bayou.open(repo) as datastore:
+        assert datastore.sync().report.deleted_here == []
+        assert datastore.latest("prod", "state").json() == {"a": 1}
 
 
 # Rights, and whose they are.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from bayou.errors import BayouError
-from bayou.health import disks, holds, identities, indexes, records, stores, surroundings
+from bayou.health import buckets, disks, holds, identities, indexes, records, stores, surroundings
 from bayou.health.findings import Check, Finding, Level, Report, trouble
 from bayou.health.patient import Patient
 
@@ -21,6 +21,7 @@ CHECKS: Sequence[Check] = (
     Check("conditionalWrites", stores.conditional_writes, _REACH),
     Check("links", disks.links, _REACH),
     Check("index", indexes.index, _REACH),
+    Check("bucket", buckets.bucket, ("reach", "index")),
     Check("locks", holds.locks, _REACH),
     Check("catalog", records.catalog, _REACH),
     Check("runs", records.runs, _REACH),

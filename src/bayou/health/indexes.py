@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from bayou.errors import Corrupt
+from bayou.health.buckets import carry_out, upkeep_of
 from bayou.health.findings import Finding, Repair, notice, ok, problem, trouble
 from bayou.health.patient import Patient
 from bayou.remotes import Format, ObjectRemote
@@ -43,6 +44,11 @@ def _remote(patient: Patient, store: Store) -> ObjectRemote:
 
 
 def _rebuild(patient: Patient) -> None:
+    """With a cache at hand, what lost its object is uploaded again instead of being dropped."""
+    upkeep = upkeep_of(patient)
+    if upkeep is not None:
+        carry_out(upkeep)
+        return
     with patient.coordination.locks.structure() as hold:
         patient.ask(lambda store: _remote(patient, store).rebuild(lambda: hold.seems_held))
 
