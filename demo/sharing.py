@@ -20,30 +20,36 @@ def tour(scratch: Path, url: str) -> None:
     _bayou(one, "setup", url)
     _bayou(two, "setup", url)
     _bayou(two, "data", "query", 'attributes.status == "failed"', "--hydrate", "--select", "modelName")
-    _both_write_version_two(one, two)
+    _both_write_version_one(one, two)
     _bayou(two, "cache", "evict", "--keep", "0")
-    _bayou(two, "data", "get", "web-01", "health")
+    _bayou(two, "data", "get", "web-01", "health", "--verify")
     _offline(two)
 
 
-def _both_write_version_two(one: Path, two: Path) -> None:
-    _write(one, "web-01", {"status": "ok", "seen": "by one"})
-    _write(two, "web-01", {"status": "ok", "seen": "by two"})
+def _both_write_version_one(one: Path, two: Path) -> None:
+    """A run pulls its model before and pushes it after; what is written by hand waits for a sync."""
+    for folder in (one, two):
+        _note(folder, f"seen by {folder.name}")
     _bayou(one, "sync")
     _bayou(two, "sync")
     _bayou(one, "sync")
     for folder in (one, two):
         with bayou.open(folder) as ds:
-            seen = [record.attributes.get("seen") for record in ds.versions("web-01", "health")]
-        say(f"versions of web-01/health in repo {folder.name}, newest first: {seen}")
+            notes = [record.text() for record in ds.versions("web-01", "notes")]
+        say(f"versions of web-01/notes in repo {folder.name}, newest first: {notes}")
 
 
 def _offline(folder: Path) -> None:
-    _write(folder, "web-03", {"status": "ok"})
+    _note(folder, "written offline")
     with bayou.open(folder) as ds:
         standing = ds.syncing.standing()
         here = f"{standing.dirty} paths wait for the next push, {standing.absent} files are there only"
         say(f"without asking anybody: {here}")
+
+
+def _note(folder: Path, text: str) -> None:
+    with bayou.open(folder) as ds:
+        ds.write("web-01", "notes", text)
 
 
 def _write(folder: Path, host: str, health: dict[str, str]) -> None:

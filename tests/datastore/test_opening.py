@@ -65,9 +65,9 @@ def test_two_repos_share_a_folder(repo: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("repo")
-def test_what_is_remote_says_that_it_is_to_come() -> None:
-    with pytest.raises(bayou.Unsupported, match="folders only"):
-        bayou.open("s3://bucket/prefix")
+def test_what_is_no_bucket_says_that_it_is_to_come() -> None:
+    with pytest.raises(bayou.Unsupported, match="MongoDB"):
+        bayou.open("mongodb://host/database")
 
 
 def test_a_folder_of_the_marker_keeps_excluded_data_on_this_machine(repo: Path, tmp_path: Path) -> None:

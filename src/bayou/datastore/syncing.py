@@ -21,7 +21,7 @@ from bayou.datastore.synced import Preview, Standing, Synced
 from bayou.domain.artifacts import ArtifactKey
 from bayou.domain.models import Model, derived_id, parse_model
 from bayou.domain.scopes import EVERYTHING, Scope, scope_of
-from bayou.errors import ErrorKind, NotFound, Unavailable, UsageError
+from bayou.errors import BayouError, ErrorKind, NotFound, Unavailable, UsageError
 from bayou.layout.artifacts import Part
 from bayou.repository.versions import path_of
 from bayou.storage import Patience
@@ -30,8 +30,9 @@ from bayou.sync.ends import installing
 from bayou.sync.evicting import Evicted, Size
 from bayou.sync.journal import Journal
 from bayou.sync.report import Progress, Report
-from bayou.sync.reports import Kept
+from bayou.sync.reports import Kept, Outcome
 from bayou.sync.syncing import Job, Sync
+from bayou.wire.times import to_text
 
 if TYPE_CHECKING:
     from bayou.datastore.datastore import Datastore
@@ -111,6 +112,9 @@ class Syncing:
 
         try:
             requests = self._run(work, writes=pushes)
+        except BayouError as error:
+            self._remember(given, report, error)
+            raise
         finally:
             self._datastore.catalog.catch_up(self._datastore.progress)
         return Synced(given.name, report, requests, time.monotonic() - began, self._journal.base.absent_count())
@@ -227,7 +231,7 @@ class Syncing:
         try:
             return _in_a_loop(run)
         except Unavailable as error:
-            if error.kind not in (ErrorKind.TRANSIENT, ErrorKind.THROTTLED):
+            if error.kind in {ErrorKind.DEADLINE_EXCEEDED, ErrorKind.STORE_FULL}:
                 raise
             waiting = self._journal.status().dirty
             waits = f" {waiting} changes wait here for the next sync." if waiting else ""
@@ -237,6 +241,13 @@ class Syncing:
                 remedy=f"Everything but a sync works without it.{waits} {error.remedy}",
                 retry_after=error.retry_after,
             ) from error
+
+    def _remember(self, job: Job, report: Report, error: BayouError) -> None:
+        """How it ended, also where nobody answered before it began."""
+        outcome = Outcome(
+            to_text(time.time_ns()), pulled=len(report.pulled), pushed=len(report.pushed), error=error.message
+        )
+        self._journal.reports.set_outcome(job.name, outcome)
 
     def _is_lazy(self, wish: bool | None) -> bool:  # noqa: FBT001 - None: as configured
         settings = self._datastore.settings
