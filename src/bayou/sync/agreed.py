@@ -1,7 +1,8 @@
 """What was agreed on of the index: digests of parts that the base holds all of, and the head that has only such.
 
 A part that still says what it said then holds nothing new, so nobody has to compare it; of one that changed, only what
-changed in it. It is only ever a shortcut: a part that is forgotten here is compared with all of the base.
+changed in it. Every part that the base holds anything of is named here: without a digest it is open, and compared with
+all of the base.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from bayou.remotes import Snapshot
 from bayou.sync.reports import Reports
 
+OPEN = ""
 _HEAD = "head"
 _PART = "part/"
 
@@ -26,8 +28,15 @@ class Agreed:
     def parts(self) -> dict[str, str]:
         return {name: digest.hex() for name, digest in self.reports.notes(_PART).items()}
 
+    def open(self, parts: Iterable[str]) -> None:
+        """The base holds something of these; those of which nothing is known yet are open."""
+        known = self.parts()
+        unknown: dict[str, str | None] = {name: OPEN for name in parts if name not in known}
+        if unknown:
+            self.record(unknown, head=None)
+
     def record(self, parts: Mapping[str, str | None], *, head: str | None) -> None:
-        """Remember the digests of parts, None for those that are open again; and the head, None while anything is."""
+        """Remember the digests of parts, OPEN, or None for those that are no more; and the head, if nothing is open."""
         # The head goes first and comes last: it must not speak for parts that are not recorded.
         self.reports.set_notes("", {_HEAD: None})
         self.reports.set_notes(_PART, {n: None if d is None else bytes.fromhex(d) for n, d in parts.items()})

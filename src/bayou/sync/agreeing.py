@@ -1,74 +1,61 @@
 """What both sides agree on after a sync: markers that moved, parts of the index that hold nothing new any more."""
 
-from bayou.domain.plan import Action, Step
+from bayou.domain.content import ContentId
+from bayou.domain.plan import Action
 from bayou.domain.scopes import EVERYTHING
-from bayou.errors import BayouError
-from bayou.remotes import Commit, Format
-from bayou.remotes.objects import each
+from bayou.remotes import Commit, Format, Head
 from bayou.remotes.parts import part_name
-from bayou.sync import markers
-from bayou.sync.agreed import Agreed
+from bayou.sync.agreed import OPEN, Agreed
 from bayou.sync.base import Known
 from bayou.sync.ends import Ends
-from bayou.sync.markers import Marker
 from bayou.sync.mirror import Verified
 from bayou.sync.planning import Planned, crosses, store_time
-from bayou.sync.pushing import point_here
-from bayou.sync.report import Report
 from bayou.sync.scan import Scan
 
 
 def agree(ends: Ends, agreed: Agreed, planned: Planned, *, pulled: bool) -> None:
     """Record what agrees: files that are the same on both sides, and the parts of which nothing is left to do."""
     base = ends.journal.base
-    same = [step for step in planned.plan.steps if step.action is Action.AGREE]
-    base.forget(path for step in same for path in step.unit.members if path not in step.local)
-    base.agree((item for step in same for item in step.local.items()), as_of=planned.scan.sequence)
+    for step in planned.plan.steps:
+        if step.action is Action.AGREE:
+            base.forget(path for path in step.unit.members if path not in step.local)
+            base.agree(step.local.items(), as_of=planned.scan.sequence)
     there = planned.there
-    if there.snapshot is None or planned.scope is not EVERYTHING:
+    if planned.scope is not EVERYTHING:
+        agreed.open(there.changed)
+        return
+    if there.snapshot is None:
+        if pulled:
+            ends.journal.read_again(store_time(ends, there.head))
         return
     still_open = _open_parts(ends, planned)
-    parts = {name: None if name in still_open else there.snapshot.parts.get(name) for name in there.changed}
+    parts = {name: OPEN if name in still_open else there.snapshot.parts.get(name) for name in there.changed}
     is_complete = not still_open and there.snapshot.format is not Format.NONE
     agreed.record(parts, head=there.token if is_complete else None)
     if is_complete and pulled:
-        head = there.head
-        verified = Verified(
-            etag=(head.monolith if head and head.format is Format.DUAL else "") or "",
-            commit_seq=head.meta.commit_seq if head and head.meta and head.format is Format.SHARDED else None,
-        )
-        ends.journal.read_completely(store_time(ends, head), verified)
+        ends.journal.read_completely(store_time(ends, there.head), _verified(there.head))
 
 
-def agree_after(agreed: Agreed, planned: Planned, done: Commit) -> None:
-    """The parts that a commit of ours changed: whoever knew one before knows it now."""
+def agree_after(ends: Ends, agreed: Agreed, planned: Planned, done: Commit) -> None:
+    """The parts that a commit of ours changed: whoever knew one before knows it now, if the base says so too."""
     known = agreed.parts()
+    says = ends.journal.base.get({path for change in done.committed for path in change.paths})
+    differing = {
+        part_name(path)
+        for change in done.committed
+        for path in change.paths
+        if _content(says.get(path)) != (change.after[path].sha256 if path in change.after else None)
+    }
+    contested = {part_name(path) for contest in done.contested for path in contest.change.paths}
     was_agreed = agreed.head() == planned.there.token
-    parts = {name: after for name, (before, after) in done.parts.items() if known.get(name) == before}
-    everything = len(parts) == len(done.parts)
-    agreed.record(parts, head=done.token if done.alone and was_agreed and everything else None)
-
-
-async def settle_markers(ends: Ends, planned: Planned, report: Report) -> None:
-    """Move the markers of this cache that are behind; those that are ahead are for a push to tell of."""
-    steps = markers.markers_of(planned)
-    # Also what only a push will list: a marker never goes back behind a version that is on its way.
-    coming = [step.unit.key for step in planned.plan.steps if step.action in (Action.PUSH, Action.READD)]
-    going = [step.unit.key for step in planned.plan.steps if step.action in (Action.DELETE_REMOTE, Action.BURY)]
-    versions = markers.versions_of(ends, planned, steps, coming, going)
-
-    async def settle(step: Step) -> Marker | None:
-        try:
-            return await markers.settle(ends, step, versions[step.unit.key])
-        except BayouError as error:
-            report.failed[step.unit.key] = str(error)
-            return None
-
-    settled = [marker for marker in await each(ends.pulls, steps, settle) if marker is not None]
-    theirs = [marker for marker in settled if marker.content is not None and not marker.is_news_there]
-    same = [(marker.path, marker.sha256 or "") for marker in theirs if not marker.is_news_here]
-    ends.journal.base.agree(same, as_of=planned.scan.sequence)
-    report.pulled += await point_here(ends, planned, [marker for marker in theirs if marker.is_news_here], report)
+    parts = {
+        name: after
+        for name, (before, after) in done.parts.items()
+        if known.get(name) == before and name not in differing and name not in contested
+    }
+    everything = len(parts) == len(done.parts) and done.alone and was_agreed
+    # What turned out to be otherwise than agreed is compared with all of the base the next time.
+    agreed.record(dict.fromkeys(done.parts, OPEN) | parts, head=done.token if everything else None)
 
 
 def is_done(scan: Scan, known: Known | None, path: str) -> bool:
@@ -79,6 +66,20 @@ def is_done(scan: Scan, known: Known | None, path: str) -> bool:
     if path in scan.evidence.deleted:
         return content is None
     return content is None or (known is not None and known.is_here and path not in scan.local.missing)
+
+
+def _verified(head: Head | None) -> Verified:
+    """The head as existing clients know it."""
+    if head is None:
+        return Verified()
+    if head.format is Format.SHARDED:
+        return Verified(commit_seq=None if head.meta is None else head.meta.commit_seq)
+    version = (head.monolith or "").strip('"')
+    return Verified(generation=version) if version.isdecimal() else Verified(etag=version)
+
+
+def _content(known: Known | None) -> ContentId | None:
+    return None if known is None else known.content
 
 
 def _open_parts(ends: Ends, planned: Planned) -> set[str]:

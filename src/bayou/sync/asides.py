@@ -4,25 +4,33 @@ from bayou.domain.plan import Step
 from bayou.storage.files import write_body
 from bayou.sync.deciding import kept_at
 from bayou.sync.ends import Ends
-from bayou.sync.installing import lock_name
+from bayou.sync.installing import Expected, lock_name
+from bayou.sync.planning import Planned
 from bayou.sync.report import Report
 from bayou.sync.reports import Kept
 from bayou.wire.times import to_text
 
 
-def give_up(ends: Ends, step: Step, report: Report, *, keep_aside: bool) -> None:
-    """Drop ours, and what the base says about it, so that the next plan pulls theirs."""
-    here = [path for path in step.unit.members if path in step.local]
-    with ends.tree.lock(lock_name(step.unit.members[0])), ends.installs.change(*step.unit.members) as change:
+def give_up(ends: Ends, planned: Planned, step: Step, report: Report, *, keep_aside: bool) -> None:
+    """Drop ours, and what the base says about it, so that the next plan pulls theirs.
+
+    Where it is not what was planned with any more, it stays: the next plan is about what it is now.
+    """
+    members = step.unit.members
+    expected = Expected(step.local, planned.local.files)
+    with ends.tree.lock(lock_name(members[0])), ends.installs.change(*members) as change:
+        if not expected.holds(ends, members):
+            return
+        here = [path for path in members if path in step.local and ends.tree.size(path) is not None]
         if keep_aside:
             for path in here:
                 _keep(ends, step, path)
                 report.conflicts.append(path)
-        ends.journal.base.forget(step.unit.members)
-        ends.journal.stats.forget(step.unit.members)
+        ends.journal.base.forget(members)
+        ends.journal.stats.forget(members)
         for path in sorted(here):  # metadata before raw
             change.remove(path)
-    ends.journal.changes.record(step.unit.members)
+    ends.journal.changes.record(members)
 
 
 def _keep(ends: Ends, step: Step, path: str) -> None:

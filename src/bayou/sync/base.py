@@ -18,7 +18,7 @@ import apsw
 from bayou.domain.content import ContentId
 from bayou.sync.database import Database
 from bayou.sync.facts import Row, row, rows
-from bayou.sync.marking import at_or_below, is_within
+from bayou.sync.marking import at_or_below, below, is_within
 
 _Item = TypeVar("_Item")
 
@@ -34,6 +34,7 @@ _ABSENT = (
     "SELECT path, content, here, wanted FROM bound CROSS JOIN base USING(side)"
     " WHERE namespace = ? AND here = 0 AND path >= ? AND path < ? ORDER BY path"
 )
+_WANTED = _ABSENT.replace("here = 0", "here = 0 AND wanted")
 
 
 class Known(NamedTuple):
@@ -185,18 +186,18 @@ class BaseRows:
         """Paths and contents, in the order of the paths; of all, or of a file or a folder."""
         return ((known.path, known.content) for known in self.rows(within) if known.content is not None)
 
-    def files_in(self, folders: Collection[str]) -> list[tuple[str, ContentId]]:
-        """Paths and contents of many folders, all of one moment."""
-        if not folders:
-            return []
-        return [(known.path, known.content) for known in self._rows(_ROWS, folders) if known.content is not None]
+    def rows(self, within: str = "", *, after: str = "") -> Generator[Known]:
+        return self._rows(_ROWS, within, after)
 
-    def rows(self, within: str = "") -> Generator[Known]:
-        return self._rows(_ROWS, [within])
+    def absent(self, within: str = "", *, wanted: bool = False) -> Generator[Known]:
+        """What is not here; `wanted`: as far as somebody wants it. Costs nothing where all is here."""
+        return self._rows(_WANTED if wanted else _ABSENT, within)
 
-    def absent(self, within: str = "") -> Generator[Known]:
-        """What is not here, whether somebody wants it or not. Costs nothing where all is here."""
-        return self._rows(_ABSENT, [within])
+    def in_folder(self, folder: str) -> dict[str, ContentId]:
+        """Paths and contents of a folder with little in it."""
+        first, end = below(self._prefix + folder)
+        found = self._database.read(lambda connection: rows(connection, _ROWS, (self._namespace, first, end)))
+        return {known.path: known.content for known in map(self._known, found) if known.content is not None}
 
     def has_absent(self) -> bool:
         """Whether anything that both sides know is not here (sync spec 4.9): one look, however much there is."""
@@ -233,12 +234,13 @@ class BaseRows:
 
         return self._database.read(intents)
 
-    def _rows(self, select: str, folders: Iterable[str]) -> Generator[Known]:
+    def _rows(self, select: str, within: str, after: str = "") -> Generator[Known]:
+        inside = self._prefix + within if within else self._namespace
         with self._database.stream() as connection:
-            for within in folders:
-                for first, end in at_or_below(self._prefix + within if within else self._namespace):
-                    for each in connection.execute(select, (self._namespace, first, end)):
-                        yield self._known(each)
+            for first, end in at_or_below(inside):
+                begin = max(first, f"{self._prefix}{after}\0") if after else first
+                for each in connection.execute(select, (self._namespace, begin, end)):
+                    yield self._known(each)
 
     def _known(self, found: Row) -> Known:
         path, content, here, wanted = found

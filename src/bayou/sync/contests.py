@@ -21,7 +21,7 @@ from bayou.sync.asides import give_up
 from bayou.sync.ends import Ends
 from bayou.sync.planning import Planned
 from bayou.sync.report import Renumbered, Report
-from bayou.sync.views import listed_within
+from bayou.sync.views import listed_of_name
 from bayou.wire import metadata, yamlmapping
 
 _NOUN = "the metadata of a version"
@@ -32,7 +32,7 @@ async def settle(ends: Ends, planned: Planned, marker: str, steps: Iterable[Step
     """Settle all contested versions of one name."""
     family = marker.removesuffix(f"/{LATEST}")
     contests = {_number(step.unit.key): step for step in steps}
-    listed = listed_within(ends, planned, family)
+    listed = listed_of_name(ends, planned, family)
     local = _local_ids(ends, family)
     contested = {number: await _contest(ends, step) for number, step in contests.items()}
     resolutions = merge_versions(
@@ -40,7 +40,7 @@ async def settle(ends: Ends, planned: Planned, marker: str, steps: Iterable[Step
             contested,
             local,
             await _remote_ids(ends, family, listed, local),
-            frozenset(_numbers(family, (path for path, _ in ends.journal.base.files(family)))),
+            frozenset(_numbers(family, ends.journal.base.in_folder(family)) | _unfinished(ends, family, local)),
             frozenset(_numbers(family, [*planned.buried.graves, *planned.objects])),
         )
     )
@@ -50,7 +50,7 @@ async def settle(ends: Ends, planned: Planned, marker: str, steps: Iterable[Step
             case Renumber() as renumber:
                 _renumber(ends, family, number, renumber, report)
             case TakeRemote(keep_aside):
-                give_up(ends, contests[number], report, keep_aside=keep_aside)
+                give_up(ends, planned, contests[number], report, keep_aside=keep_aside)
             case TakeLocal():
                 remote = {path: content for path, content in contests[number].remote.items() if content is not None}
                 ends.journal.base.agree(remote.items(), as_of=planned.scan.sequence)
@@ -100,10 +100,13 @@ def _renumber(ends: Ends, family: str, number: int, renumber: Renumber, report: 
         if content is None:
             return  # somebody removed it meanwhile
         says = yamlmapping.decode(content, old, _NOUN)
+        raw = held.enter_context(tree.open(f"{old}/{Part.RAW}"))
+        if raw is None:
+            raise NotFound(f"{old}/{Part.RAW} is not here, so it cannot be published under another number")
         change = held.enter_context(tree.change(new, f"{family}/{LATEST}"))
-        change.claim(new)
-        with tree.open(f"{old}/{Part.RAW}") as raw:
-            change.write(f"{new}/{Part.RAW}", iter(lambda: raw.read(CHUNK), b"") if raw else ())
+        if not change.claim(new):
+            return  # somebody writes a version of that number at this moment
+        change.write(f"{new}/{Part.RAW}", iter(lambda: raw.read(CHUNK), b""))
         body = yamlmapping.encode(renumbered_metadata(says, renumber), _NOUN)
         change.replace(f"{new}/{Part.METADATA}", body)
         marker = tree.read(f"{family}/{LATEST}")
@@ -164,12 +167,17 @@ def _local_ids(ends: Ends, family: str) -> dict[int, str]:
     return found
 
 
+def _unfinished(ends: Ends, family: str, finished: Mapping[int, str]) -> set[int]:
+    """Numbers that somebody claimed here and has not written to the end, or never will."""
+    return {number for number in map(version_of, ends.tree.names(family)) if number is not None} - finished.keys()
+
+
 async def _remote_ids(
     ends: Ends, family: str, listed: Mapping[str, ContentId | None], local: Mapping[int, str]
 ) -> dict[int, str]:
     """The ids of the versions that are listed; those that we hold as they are listed are known."""
     found = {}
-    base = dict(ends.journal.base.files(family))
+    base = ends.journal.base.in_folder(family)
     for number in _numbers(family, listed):
         path = f"{family}/{number}/{Part.METADATA}"
         if number in local and listed.get(path) == base.get(path):

@@ -15,8 +15,8 @@ from bayou.layout.artifacts import LatestMarker, Part, VersionFile, name_folder
 from bayou.layout.meanings import meaning
 from bayou.storage.port import Version
 from bayou.sync import disk
-from bayou.sync.base import Known
 from bayou.sync.ends import Ends
+from bayou.sync.here import look
 from bayou.sync.objects import Arrived
 from bayou.sync.stats import Stamp
 from bayou.tree import Change
@@ -27,8 +27,6 @@ _MOST = 500
 
 
 class Placed(NamedTuple):
-    """A file that is in place: of its bytes nothing is kept."""
-
     path: str
     stamp: Stamp
     content: ContentId
@@ -71,16 +69,17 @@ class Installer:
             control = self.ends.journal.place.control
             settled = max(each.stamp.ctime_ns + each.stamp.tick_ns() for each in placed)
             await asyncio.sleep(max(0, settled - disk.time_ns(control)) / 1e9 + _MARGIN)
-            root = self.ends.journal.place.root
+            root, journal = self.ends.journal.place.root, self.ends.journal
             same = [each for each in placed if _stamp_of(f"{root}/{each.path}") == each.stamp]
-            journal = self.ends.journal
-            journal.installed([(each.path, each.stamp, each.content) for each in same], as_of=self.sequence)
-            journal.base.saw((each.path, each.version) for each in same if each.version)
+            journal.stats.learn((each.path, each.stamp, each.content) for each in same)
+            # Also what somebody changed since: his is a change of what both sides held.
+            journal.installed({each.path: each.content for each in placed}, as_of=self.sequence)
+            journal.base.saw((each.path, each.version) for each in placed if each.version)
 
     def _install(self, files: Mapping[str, Arrived], expected: "Expected", gone: Sequence[str]) -> list[Placed] | None:
         paths = [*files, *gone]
         with self.ends.tree.lock(lock_name(paths[0])):
-            if not all(expected.holds(self.ends, path) for path in paths):
+            if not expected.holds(self.ends, paths):
                 return None
             for path in sorted(gone, key=_metadata_first):
                 self.change.remove(path)
@@ -104,26 +103,17 @@ class Installer:
 class Expected:
     """What a plan found here. Whatever is otherwise by now was changed by somebody, and is looked at again."""
 
-    local: Snapshot
-    known: Mapping[str, Known]
+    content: Snapshot
+    """Of what may be here."""
     found: Snapshot
-    """What the scan saw."""
-    missing: frozenset[str]
+    """Of what certainly was."""
 
-    def holds(self, ends: Ends, path: str) -> bool:
-        place = f"{ends.journal.place.root}/{path}"
-        seen = disk.look(place)
-        if seen is None:
-            row = self.known.get(path)
-            was_here = path in self.found or (row is not None and row.is_here)
-            return path in self.missing or not was_here
-        if seen.form is not disk.Form.FILE:
-            return False
-        content = ends.journal.stats.known([(path, seen.stamp)]).get(path)
-        if content is None:
-            read = disk.read(place, _never)
-            content = None if read is None else read.content
-        return content is not None and content == self.local.get(path)
+    def holds(self, ends: Ends, paths: Sequence[str]) -> bool:
+        now = look(ends.tree.root, ends.journal.stats, paths)
+        return all(path in now and self._is_so(path, now[path]) for path in paths)
+
+    def _is_so(self, path: str, content: ContentId | None) -> bool:
+        return path not in self.found if content is None else content == self.content.get(path)
 
 
 def lock_name(path: str) -> str:
@@ -135,16 +125,6 @@ def lock_name(path: str) -> str:
             return path
 
 
-def known_here(ends: Ends, paths: Iterable[str]) -> dict[str, Known]:
-    return ends.journal.base.get(paths)
-
-
-def content_here(ends: Ends, path: str) -> ContentId | None:
-    """What is in a file at this moment."""
-    read = disk.read(f"{ends.journal.place.root}/{path}", _never)
-    return None if read is None else read.content
-
-
 def _metadata_first(path: str) -> tuple[bool, str]:
     return (not path.endswith(f"/{Part.METADATA}"), path)
 
@@ -152,7 +132,3 @@ def _metadata_first(path: str) -> tuple[bool, str]:
 def _stamp_of(place: str) -> Stamp | None:
     seen = disk.look(place)
     return None if seen is None else seen.stamp
-
-
-def _never() -> None:
-    pass

@@ -4,7 +4,7 @@ One file for all processes of a machine (`bayou.sync.database`). Its rules are i
 the interleavings that they answer.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePath
@@ -34,7 +34,7 @@ from bayou.sync.mirror import Mirror, Verified
 from bayou.sync.reports import Reports
 from bayou.sync.scan import Place, Scan, missing, scan
 from bayou.sync.schema import EVERYTHING
-from bayou.sync.stats import Stamp, StatCache
+from bayou.sync.stats import StatCache
 from bayou.sync.walk import Check
 from bayou.tree.marks import Close
 from bayou.tree.tiers import Tiers
@@ -42,6 +42,7 @@ from bayou.tree.tiers import Tiers
 _Result = TypeVar("_Result")
 
 _CHUNK = 500
+_DAY = len("2026-11-02")
 _REMEMBERED_NS = 7 * 24 * 3600 * 1_000_000_000
 """How long after its last write an existing client may still be about to trust what the sidecar said."""
 
@@ -236,11 +237,20 @@ class Journal:
 
         self._do(read)
 
-    def installed(self, files: Collection[tuple[str, Stamp, ContentId]], *, as_of: int) -> None:
+    def read_again(self, as_of: str) -> None:
+        """The same, and nothing had changed there since. Written down once a day."""
+        if self.as_of[:_DAY] < as_of[:_DAY]:
+            self._database.write(
+                lambda connection: connection.execute(
+                    "UPDATE side SET as_of = ? WHERE id = (SELECT side FROM bound WHERE namespace = ?)",
+                    (as_of, self.namespace),
+                ).fetchall()
+            )
+
+    def installed(self, files: Mapping[str, ContentId], *, as_of: int) -> None:
         """Sync put these files into the cache. In this order, so that a crash in between is only found out again."""
-        self.changes.record(path for path, _, _ in files)
-        self.stats.learn(files)
-        self.base.agree(((path, content) for path, _, content in files), as_of=as_of)
+        self.changes.record(files)
+        self.base.agree(files.items(), as_of=as_of)
 
     def removed(self, paths: Collection[str]) -> None:
         """Sync removed these files from the cache, since they were deleted elsewhere."""
@@ -248,9 +258,11 @@ class Journal:
         self.stats.forget(paths)
         self.base.forget(paths)
 
-    def missing(self, *, scope: Scope = EVERY_MODEL, check: Check = lambda: None) -> set[str]:
+    def missing(
+        self, *, scope: Scope = EVERY_MODEL, check: Check = lambda: None, after: str = "", most: int | None = None
+    ) -> tuple[set[str], str]:
         """What ought to be here and is not, found by listing folders (sync spec W-52)."""
-        return missing(self._place, scope=scope, check=check)
+        return missing(self._place, scope=scope, check=check, after=after, most=most)
 
     @property
     def place(self) -> Place:

@@ -1,18 +1,23 @@
 """The `latest` markers of a plan: where each points once the versions of its name are settled."""
 
 import hashlib
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from bayou.domain.content import ContentId
 from bayou.domain.merges.markers import merge_latest
 from bayou.domain.plan import Action, Step
 from bayou.domain.units import Kind
-from bayou.layout.artifacts import LATEST, version_of
+from bayou.layout.artifacts import LATEST, Part, version_of
 from bayou.remotes.objects import read
 from bayou.sync.ends import Ends
 from bayou.sync.planning import Planned
-from bayou.sync.views import listed_versions
+from bayou.sync.views import listed_of_name
+
+COMING = frozenset({Action.PUSH, Action.READD})
+GOING = frozenset({Action.DELETE_REMOTE, Action.BURY})
+NONE: AbstractSet[int] = frozenset()
 
 _MOST_BYTES = 64
 
@@ -49,27 +54,27 @@ class Marker:
         return self.sha256 != self.local
 
 
-def versions_of(
-    ends: Ends, planned: Planned, steps: Iterable[Step], coming: Iterable[str], going: Iterable[str]
-) -> dict[str, set[int]]:
-    """By marker, the versions that are listed once a plan is carried out, which lists and unlists these folders."""
-    versions = listed_versions(ends, planned, [_name_of(step.unit.key) for step in steps])
-    for name, number in _numbers(coming):
-        if name in versions:
-            versions[name].add(number)
-    for name, number in _numbers(going):
-        if name in versions:
-            versions[name].discard(number)
-    return {f"{name}/{LATEST}": numbers for name, numbers in versions.items()}
-
-
-async def settle(ends: Ends, step: Step, versions: set[int]) -> Marker:
-    """Decide where a marker points, among these versions."""
-    says = {content: body async for content, body in _bodies(ends, step, versions)}
+async def settle(ends: Ends, planned: Planned, step: Step, coming: AbstractSet[int], going: AbstractSet[int]) -> Marker:
+    """Decide where a marker points. `coming` and `going` are versions that the same commit lists and unlists."""
     path = step.unit.key
+    family = path.removesuffix(f"/{LATEST}")
+    listed = listed_of_name(ends, planned, family)
+    numbers = {version_of(file.split("/")[-2]) for file in listed if file.endswith(f"/{Part.METADATA}")}
+    versions = ({number for number in numbers if number is not None} | coming) - going
+    says = {content: body async for content, body in _bodies(ends, step, versions)}
     base, local, remote = (_number(says.get(side.get(path) or "")) for side in (step.base, step.local, step.remote))
     to = merge_latest(base, local, remote, versions=versions, renumbered={}).to
     return Marker(step, None if to is None else _body(step, to, says))
+
+
+def moving(steps: Iterable[Step], actions: AbstractSet[Action]) -> dict[str, set[int]]:
+    """The versions that are subject to these actions, by their markers."""
+    found: dict[str, set[int]] = {}
+    for step in steps:
+        number = version_of(step.unit.key.rpartition("/")[2])
+        if step.unit.marker is not None and number is not None and step.action in actions:
+            found.setdefault(step.unit.marker, set()).add(number)
+    return found
 
 
 def markers_of(planned: Planned) -> list[Step]:
@@ -82,12 +87,9 @@ async def _bodies(ends: Ends, step: Step, versions: set[int]) -> AsyncIterator[t
     wanted = {content for side in (step.base, step.local, step.remote) if (content := side.get(path))}
     own = ends.tree.read(path)
     highest = max(versions, default=0)
-    candidates = [] if own is None else [own[:_MOST_BYTES]]
-    numbers = {*versions, *range(max(1, highest - 8), highest + 9)}
-    candidates += (str(number).encode() for number in sorted(numbers, key=lambda number: abs(highest - number)))
+    candidates = [own[:_MOST_BYTES]] if own is not None else []
+    candidates += [str(number).encode() for number in sorted({*versions, *range(max(1, highest - 8), highest + 9)})]
     for body in candidates:
-        if not wanted:
-            return
         content = hashlib.sha256(body).hexdigest()
         if content in wanted:
             wanted.discard(content)
@@ -112,16 +114,3 @@ def _number(body: bytes | None) -> int | None:
         return None
     digits = body.strip()
     return int(digits) if digits.isdigit() and len(digits) < 16 and int(digits) else None
-
-
-def _numbers(folders: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """Names and numbers of version folders, among other units."""
-    for folder in folders:
-        name, _, number = folder.rpartition("/")
-        version = version_of(number)
-        if version is not None:
-            yield name, version
-
-
-def _name_of(marker: str) -> str:
-    return marker.removesuffix(f"/{LATEST}")

@@ -3,7 +3,7 @@
 import os
 import shutil
 
-from bayou.domain.merges.definitions import alias_of, merge_definitions
+from bayou.domain.merges.definitions import merge_definitions
 from bayou.domain.merges.files import Stamp, merge_derived, merge_other
 from bayou.domain.merges.records import merge_records
 from bayou.domain.merges.resolution import Move, Rehome, Resolution, TakeLocal, TakeRemote
@@ -15,7 +15,7 @@ from bayou.layout.artifacts import model_folder
 from bayou.layout.definitions import AutoDefinition
 from bayou.layout.meanings import meaning
 from bayou.remotes.objects import read
-from bayou.sync import contests
+from bayou.sync import contests, disk
 from bayou.sync.asides import give_up
 from bayou.sync.ends import Ends
 from bayou.sync.planning import Planned
@@ -27,8 +27,8 @@ from bayou.wire.times import to_text
 _RECORD = "a record"
 
 
-async def merge(ends: Ends, planned: Planned, report: Report) -> bool:
-    """Settle what is contested, but for markers; whether there was anything that now has to be planned again."""
+async def merge(ends: Ends, planned: Planned, report: Report) -> set[str]:
+    """Settle what is contested, but for markers: the units about which something now has to be planned again."""
     steps = [
         step
         for step in planned.plan.steps
@@ -43,10 +43,10 @@ async def merge(ends: Ends, planned: Planned, report: Report) -> bool:
     for step in steps:
         if step.unit.marker is None:
             try:
-                _apply(ends, step, await _resolution(ends, planned, step), report, planned.scan.sequence)
+                _apply(ends, planned, step, await _resolution(ends, planned, step), report)
             except BayouError as error:
                 report.failed[step.unit.key] = str(error)
-    return any(step.unit.key not in report.failed for step in steps)
+    return {step.unit.key for step in steps} - report.failed.keys()
 
 
 async def _resolution(ends: Ends, planned: Planned, step: Step) -> Resolution:
@@ -64,7 +64,8 @@ async def _resolution(ends: Ends, planned: Planned, step: Step) -> Resolution:
         case Kind.DERIVED:
             entry = planned.there.entry(path)
             theirs = "" if entry is None else entry.local_mtime or entry.last_modified
-            ours = to_text(ends.file(path).stat().st_mtime_ns)
+            seen = disk.look(str(ends.file(path)))
+            ours = to_text(0 if seen is None else seen.stamp.mtime_ns)
             return merge_derived(Stamp(ours, step.local[path]), Stamp(theirs, step.remote[path] or ""))
         case _:
             return merge_other()
@@ -84,21 +85,21 @@ def _mapping(content: bytes | None, path: str) -> dict[str, object] | None:
         return None
 
 
-def _apply(ends: Ends, step: Step, resolution: Resolution, report: Report, sequence: int) -> None:
+def _apply(ends: Ends, planned: Planned, step: Step, resolution: Resolution, report: Report) -> None:
     path = step.unit.key
     match resolution:
         case TakeRemote(keep_aside):
-            give_up(ends, step, report, keep_aside=keep_aside)
+            give_up(ends, planned, step, report, keep_aside=keep_aside)
         case TakeLocal():
             content = step.remote.get(path)
             if content is not None:
-                ends.journal.base.agree([(path, content)], as_of=sequence)
+                ends.journal.base.agree([(path, content)], as_of=planned.scan.sequence)
         case Move(to):
             _move(ends, path, to)
             report.renumbered.append(Renumbered(path, to))
-        case Rehome():
-            _rehome(ends, path, resolution, report)
-            give_up(ends, step, report, keep_aside=step.local != step.base)
+        case Rehome(given_up, kept):
+            _rehome(ends, path, given_up, kept, report)
+            give_up(ends, planned, step, report, keep_aside=step.local != step.base)
 
 
 def _move(ends: Ends, path: str, to: str) -> None:
@@ -116,17 +117,12 @@ def _move(ends: Ends, path: str, to: str) -> None:
     ends.journal.changes.record([path, to])
 
 
-def _rehome(ends: Ends, path: str, rehome: Rehome, report: Report) -> None:
-    """Move what only this machine has of a model to the id that others know it by, and let the other id lead there."""
+def _rehome(ends: Ends, path: str, given_up: str, kept: str, report: Report) -> None:
+    """Move what only this machine has of a model to the id that others know it by."""
     found = meaning(path)
-    ours = _mapping(ends.tree.read(path), path)
-    if not isinstance(found, AutoDefinition) or ours is None:
+    if not isinstance(found, AutoDefinition):
         return
-    alias = AutoDefinition(found.type, rehome.given_up).path
-    with ends.tree.lock(alias), ends.tree.change(alias) as change:
-        change.replace(alias, yamlmapping.encode(alias_of(ours, rehome.kept), _RECORD))
-    ends.journal.changes.record([alias])
-    old, new = (f"{model_folder(Model(found.type, model_id))}/" for model_id in (rehome.given_up, rehome.kept))
+    old, new = (f"{model_folder(Model(found.type, model_id))}/" for model_id in (given_up, kept))
     known = {known_path for known_path, _ in ends.journal.base.files(old.rstrip("/"))}
     root = ends.journal.place.root
     for parent, _, names in os.walk(f"{root}/{old}"):

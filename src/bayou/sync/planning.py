@@ -5,9 +5,11 @@ index that changed since they were agreed on, and of these the entries that did.
 """
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
+from types import MappingProxyType
 
 from bayou.domain.content import ContentId
 from bayou.domain.diff import diff
@@ -15,11 +17,11 @@ from bayou.domain.entries import Entry
 from bayou.domain.evidence import Evidence
 from bayou.domain.partitions import by_partition
 from bayou.domain.plan import Ask, Plan
-from bayou.domain.scopes import EVERYTHING, Scope
+from bayou.domain.scopes import Scope
 from bayou.domain.sides import Base, Local, Remote
 from bayou.domain.units import Classify
 from bayou.errors import Corrupt
-from bayou.layout.artifacts import Part, VersionFile, version_folder
+from bayou.layout.artifacts import Part, VersionFile
 from bayou.layout.directories import DEFAULT
 from bayou.layout.internal import never_crosses
 from bayou.layout.safety import fault
@@ -31,13 +33,19 @@ from bayou.remotes.parts import part_name
 from bayou.remotes.tombstones import Buried
 from bayou.sync.agreed import Agreed, changed_paths
 from bayou.sync.ends import Ends
+from bayou.sync.here import look as look_here
 from bayou.sync.objects import content_of
 from bayou.sync.scan import Scan
+from bayou.sync.walk import Check
 from bayou.tree.tiers import Tiers
 from bayou.wire import metadata
 from bayou.wire.times import to_text
 
+_CURSOR = "looked"
+_LOOKS = 2000
+"""Files that ought to be here and are looked for at each pull."""
 _NOTHING_BURIED = Buried({}, "")
+EMPTY: Mapping[str, ContentId | None] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,17 @@ class There:
     paths: frozenset[str] | None = frozenset()
     """Where they do; None: not known, so everywhere."""
     _entries: dict[str, Mapping[str, Entry]] = field(default_factory=dict, repr=False)
+    _families: dict[str, dict[str, dict[str, ContentId | None]]] = field(default_factory=dict, repr=False)
+
+    def family(self, folder: str) -> Mapping[str, ContentId | None]:
+        """What is listed of the versions of a name, where that changed."""
+        part = part_name(f"{folder}/1/{Part.RAW}")
+        if part not in self._families:
+            families: dict[str, dict[str, ContentId | None]] = {}
+            for path, entry in self.entries(part).items():
+                families.setdefault(path.rsplit("/", 2)[0], {})[path] = entry.sha256
+            self._families[part] = families
+        return self._families[part].get(folder, {})
 
     def entries(self, part: str) -> Mapping[str, Entry]:
         if part not in self._entries and self.snapshot is not None:
@@ -69,6 +88,8 @@ class Planned:
 
     plan: Plan
     scan: Scan
+    local: Local
+    """What is here of all that this is about."""
     there: There
     base: Mapping[str, ContentId]
     listed: Mapping[str, ContentId | None]
@@ -98,29 +119,39 @@ async def look(ends: Ends, agreed: Agreed, scope: Scope, *, head: Head | None = 
     return There(snapshot.token, head, snapshot, frozenset(changed), None if paths is None else frozenset(paths))
 
 
-async def plan(ends: Ends, scan: Scan, there: There, scope: Scope, objects: dict[str, ContentId | None]) -> Planned:
-    """Answer the diff's questions until it has none. `objects` is what looks into the bucket found; more is added."""
-    classify = _classifier(ends)
-    base, listed = _sides(ends, scan, there, scope, classify)
-    buried = await _buried(ends, scan, there, base, listed)
+async def plan(  # noqa: PLR0913 - what to compare, and what is known of it already
+    ends: Ends,
+    scan: Scan,
+    there: There,
+    scope: Scope,
+    *,
+    absent: AbstractSet[str] = frozenset(),
+    objects: Mapping[str, ContentId | None] = EMPTY,
+) -> Planned:
+    """Answer the diff's questions until it has none. `absent` is what is to be brought here whether it changed or not;
+    `objects` is what looks into the bucket have found.
+    """
+    view = _View(ends, scan, there, scope, scan.local.missing | absent, _classifier(ends))
+    about = view.about()
+    base, listed = view.sides(about)
+    local = view.here(about, base, listed)
+    objects = dict(objects)
+    buried = await view.buried({*base, *listed}, base, objects)
     size = ends.journal.base.count()
     side = str(ends.journal.side or "")
     hashed: dict[str, ContentId] = {}
     as_of = ends.journal.as_of
-    # A scan may have looked at more than may differ: at all that is in a folder that was marked.
-    about = base.keys() | listed.keys() | scan.stamps.keys()
-    here = {path: content for path, content in _only(scan.local.files, scope).items() if path in about}
     while True:
         found = diff(
             Base(side, base, as_of),
-            Local(here, scan.local.missing),
+            local,
             Remote(side, None if _is_vanished(there, listed) else listed, buried.graves, buried.since),
             Evidence(scan.evidence.deleted, scan.evidence.written, objects),
-            classify,
+            view.classify,
             size=size,
         )
         if not found.questions:
-            return Planned(found, scan, there, base, listed, buried, objects, hashed, scope, classify)
+            return Planned(found, scan, local, there, base, listed, buried, objects, hashed, scope, view.classify)
         asked = sorted({question.path for question in found.questions} - objects.keys())
         answers = await each(ends.pulls, asked, lambda path: content_of(ends.store, ends.key(path)))
         objects |= dict(zip(asked, answers, strict=True))
@@ -133,32 +164,86 @@ async def plan(ends: Ends, scan: Scan, there: There, scope: Scope, objects: dict
                     listed[question.path] = hashed[question.path] = content
 
 
-def _sides(
-    ends: Ends, scan: Scan, there: There, scope: Scope, classify: Classify
-) -> tuple[dict[str, ContentId], dict[str, ContentId | None]]:
-    """Base and index, of whatever may differ anywhere."""
-    rows = ends.journal.base
-    listed: dict[str, ContentId | None]
-    tiers = ends.tree.tiers
-    if there.paths is None:
-        base = {path: content for path, content in rows.files() if covers(scope, path)}
-        listed = {**base} if there.snapshot is None else {}
-        for part in there.changed:
-            listed.update(_crossing(tiers, there.entries(part)))
-        # What is in a part that did not change is as the base says.
-        listed.update({path: content for path, content in base.items() if part_name(path) not in there.changed})
+def absent(ends: Ends, scope: Scope, *, lazy: bool, check: Check = lambda: None) -> frozenset[str]:
+    """What both sides hold and this machine does not, as far as it is to: content that was left there (sync spec W-24),
+    and what is gone from the cache without a word (W-52). For the latter the folders of some thousand files are listed,
+    at each pull the next ones: all of a small cache, and of a large one sooner or later.
+    """
+    journal = ends.journal
+    rows = journal.base.absent(wanted=lazy)
+    left = {row.path for row in rows if row.content is not None and covers(scope, row.path)}
+    cursor = (journal.reports.note(_CURSOR) or b"").decode()
+    missing, end = journal.missing(scope=scope, check=check, after=cursor, most=_LOOKS)
+    if end != cursor:
+        journal.reports.set_note(_CURSOR, end.encode())
+    return frozenset(left | missing)
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """The three sides, of whatever may differ anywhere."""
+
+    ends: Ends
+    scan: Scan
+    there: There
+    scope: Scope
+    missing: AbstractSet[str]
+    classify: Classify
+
+    def about(self) -> AbstractSet[str] | None:
+        """The paths of all that may differ; None: any path."""
+        scan, there = self.scan, self.there
+        if there.paths is None:
+            return None
+        touched = {*scan.stamps, *scan.arrived, *self.missing, *scan.evidence.deleted, *there.paths}
+        return {member for path in touched if covers(self.scope, path) for member in _family(self.classify, path)}
+
+    def sides(self, about: AbstractSet[str] | None) -> tuple[dict[str, ContentId], dict[str, ContentId | None]]:
+        """Base and index. What is in a part that did not change is as the base says."""
+        rows, there, tiers = self.ends.journal.base, self.there, self.ends.tree.tiers
+        if about is None:
+            base = {path: content for path, content in rows.files() if covers(self.scope, path)}
+            entries = {path: entry for part in there.changed for path, entry in there.entries(part).items()}
+        else:
+            base = {path: row.content for path, row in rows.get(about).items() if row.content is not None}
+            changed = (path for path in about if part_name(path) in there.changed)
+            entries = {path: entry for path in changed if (entry := there.entry(path)) is not None}
+        listed: dict[str, ContentId | None]
+        listed = {path: content for path, content in base.items() if part_name(path) not in there.changed}
+        listed |= {path: entry.sha256 for path, entry in entries.items() if crosses(tiers, path)}
         return base, listed
-    touched = {*scan.stamps, *scan.arrived, *scan.local.missing, *scan.evidence.deleted, *there.paths}
-    paths = {member for path in touched if covers(scope, path) for member in _family(classify, path)}
-    known = rows.get(paths)
-    base = {path: row.content for path, row in known.items() if row.content is not None}
-    listed = {path: content for path, content in base.items() if part_name(path) not in there.changed}
-    for path in paths:
-        if part_name(path) in there.changed:
-            entry = there.entry(path)
-            if entry is not None and crosses(tiers, path):
-                listed[path] = entry.sha256
-    return base, listed
+
+    def here(
+        self, about: AbstractSet[str] | None, base: Mapping[str, ContentId], listed: Mapping[str, ContentId | None]
+    ) -> Local:
+        """What the scan saw, and what it did not look at in units that somebody else changed."""
+        scan, journal = self.scan, self.ends.journal
+        changed = {path for path, _ in base.items() ^ listed.items()}
+        members = {member for path in changed for member in self.classify(path).members}
+        unseen = members - scan.local.files.keys() - scan.evidence.deleted.keys() - scan.unsettled
+        known = journal.base.get(unseen)
+        seen = scan.local.files
+        files = {path: seen[path] for path in (seen if about is None else about & seen.keys())}
+        gone = set(self.missing)
+        for path, content in look_here(self.ends.tree.root, journal.stats, unseen).items():
+            row = known.get(path)
+            if content is not None:
+                files[path] = content
+                gone.discard(path)
+            elif row is not None and row.is_here:
+                gone.add(path)
+        return Local(files, gone)
+
+    async def buried(
+        self, paths: AbstractSet[str], base: Mapping[str, ContentId], objects: Mapping[str, ContentId | None]
+    ) -> Buried:
+        """The tombstones that may matter: of what changed there, of what is here and may be a forgotten copy, and of
+        what lies unlisted in the bucket.
+        """
+        scan = self.scan
+        unheard_of = {path for path in scan.stamps if path not in base and path not in scan.evidence.written}
+        asked = {path for path in paths if part_name(path) in self.there.changed} | unheard_of | objects.keys()
+        return await self.ends.remote.buried(by_partition(asked)) if asked else _NOTHING_BURIED
 
 
 def _family(classify: Classify, path: str) -> Iterable[str]:
@@ -173,23 +258,6 @@ def crosses(tiers: Tiers, path: str) -> bool:
     return tiers.is_shared(path) or path.partition("/")[0] not in DEFAULT
 
 
-def _crossing(tiers: Tiers, entries: Mapping[str, Entry]) -> dict[str, ContentId | None]:
-    return {path: entry.sha256 for path, entry in entries.items() if crosses(tiers, path)}
-
-
-def _only(files: Mapping[str, ContentId | None], scope: Scope) -> Mapping[str, ContentId | None]:
-    return files if scope is EVERYTHING else {path: content for path, content in files.items() if covers(scope, path)}
-
-
-async def _buried(
-    ends: Ends, scan: Scan, there: There, base: Mapping[str, ContentId], listed: Mapping[str, ContentId | None]
-) -> Buried:
-    """The tombstones that may matter: of what changed there, and of what is here and may be a forgotten copy."""
-    unheard_of = {path for path in scan.stamps if path not in base and path not in scan.evidence.written}
-    paths = {path for path in (*listed, *base) if part_name(path) in there.changed} | unheard_of
-    return await ends.remote.buried(by_partition(paths)) if paths else _NOTHING_BURIED
-
-
 def _is_vanished(there: There, listed: Mapping[str, ContentId | None]) -> bool:
     return there.head is not None and there.head.format is Format.NONE and not listed
 
@@ -197,16 +265,13 @@ def _is_vanished(there: There, listed: Mapping[str, ContentId | None]) -> bool:
 def _classifier(ends: Ends) -> Classify:
     """A stream is told from a finished version by our own metadata: only what both sides know differs by it."""
 
-    @cache
-    def says_so(path: str) -> bool:
+    def is_stream(file: VersionFile) -> bool:
+        path = VersionFile(file.model, file.name, file.version, Part.METADATA).path
         content = ends.tree.read(path)
         try:
             return content is not None and b"streaming: true" in content and metadata.decode(content, path).streaming
         except Corrupt:
             return False
-
-    def is_stream(file: VersionFile) -> bool:
-        return says_so(f"{version_folder(file.model, file.name, file.version)}/{Part.METADATA}")
 
     return cache(classifier(is_stream))
 

@@ -1,6 +1,6 @@
 """The half of a plan that changes this machine: fetch what was written there, remove what was deleted there."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -13,7 +13,7 @@ from bayou.layout.places import TEMPORARY
 from bayou.remotes.objects import each
 from bayou.sync.base import Known
 from bayou.sync.ends import Ends
-from bayou.sync.installing import Expected, Installer, known_here
+from bayou.sync.installing import Expected, Installer
 from bayou.sync.objects import Arrived, bring
 from bayou.sync.planning import Planned
 from bayou.sync.report import Report
@@ -32,29 +32,43 @@ class Wanted:
     gone: tuple[str, ...]
 
 
-async def pull(ends: Ends, planned: Planned, report: Report, *, lazy: bool) -> dict[str, ContentId | None]:
-    """Fetch and remove what the plan says. What it found to lie in the bucket otherwise than listed is the answer."""
-    steps = [step for step in planned.plan.steps if step.action in PULLING]
-    removals = [step for step in planned.plan.steps if step.action is Action.DELETE_LOCAL]
+async def pull(
+    ends: Ends, planned: Planned, report: Report, *, lazy: bool, only: Container[str] | None = None
+) -> dict[str, ContentId | None]:
+    """Fetch and remove what the plan says, of all units or of some. What it found to lie in the bucket otherwise than
+    listed is the answer.
+    """
+    steps = [step for step in planned.plan.steps if only is None or step.unit.key in only]
+    removals = [step for step in steps if step.action is Action.DELETE_LOCAL]
+    steps = [step for step in steps if step.action in PULLING]
     if not steps and not removals:
         return {}
     paths = [path for step in (*steps, *removals) for path in step.unit.members]
-    known = known_here(ends, paths)
+    known = ends.journal.base.get(paths)
     wanted = [_wanted(planned, step, known, lazy=lazy) for step in steps]
     report.expect(sum(len(one.files) for one in wanted), sum(_size(planned, path) for w in wanted for path in w.files))
     found: dict[str, ContentId | None] = {}
+    later: dict[str, ContentId] = {}
     with ends.installs.change(*paths) as change:
         installer = Installer(ends, change, planned.scan.sequence)
 
         async def fetch(one: Wanted) -> None:
-            found.update(await _fetch(planned, installer, one, known, report))
+            try:
+                facts = await _fetch(planned, installer, one, report)
+                found.update(facts or {})
+                later.update(one.later if facts is None else {})
+            except BayouError as error:
+                report.failed[one.step.unit.key] = str(error)
 
         try:
             for step in removals:
-                await _remove(planned, installer, step, known, report)
+                await _remove(planned, installer, step, report)
             await each(ends.pulls, wanted, fetch)
         finally:
             await installer.finish()
+            ends.journal.base.know(later.items())
+            ends.journal.changes.record(later)
+    report.known += len(later)
     return found
 
 
@@ -62,7 +76,7 @@ def _wanted(planned: Planned, step: Step, known: Mapping[str, Known], *, lazy: b
     """A restore fetches what is missing; a pull what is listed, but content only where it is wanted here."""
     listed = {path: planned.listed[path] for path in step.unit.members if path in planned.listed}
     if step.action is Action.RESTORE:
-        missing = planned.scan.local.missing
+        missing = planned.local.missing
         return Wanted(step, {path: content for path, content in listed.items() if path in missing}, {}, ())
     later = {
         path: content
@@ -71,13 +85,14 @@ def _wanted(planned: Planned, step: Step, known: Mapping[str, Known], *, lazy: b
     }
     same = {path for path, content in listed.items() if content == step.local.get(path) and _is_here(known.get(path))}
     files = {path: content for path, content in listed.items() if path not in later and path not in same}
-    return Wanted(step, files, later, tuple(path for path in step.local if path not in listed))
+    gone = [path for path in step.local if path not in listed or (path in later and path in planned.local.files)]
+    return Wanted(step, files, later, tuple(gone))
 
 
 async def _fetch(
-    planned: Planned, installer: Installer, one: Wanted, known: Mapping[str, Known], report: Report
-) -> dict[str, ContentId | None]:
-    """Bring one unit; what lies there otherwise than listed is the answer."""
+    planned: Planned, installer: Installer, one: Wanted, report: Report
+) -> dict[str, ContentId | None] | None:
+    """Bring one unit. None: it is here; else nothing of it, and the answer is what lies there otherwise than listed."""
     ends = installer.ends
     arrived: dict[str, Arrived] = {}
     try:
@@ -89,52 +104,29 @@ async def _fetch(
                 return {path: found}
             arrived[path] = came
         if arrived or one.gone:
-            expected = _expected(planned, one.step, known)
+            expected = Expected(one.step.local, planned.local.files)
             if not await installer.install(arrived, expected, one.gone):
                 report.failed[one.step.unit.key] = "it changed here while it was fetched"
                 return {}
         if one.gone:
             ends.journal.removed(one.gone)
-        if one.later:
-            await installer.finish()
-            _give_up_copies(ends, one)
-            ends.journal.base.know(one.later.items())
-            ends.journal.changes.record(one.later)
-            report.known += len(one.later)
         report.pulled += arrived
         report.done(len(arrived))
-    except BayouError as error:
-        report.failed[one.step.unit.key] = str(error)
+        return None
     finally:
         for came in arrived.values():
             if isinstance(came.body, Path):
                 came.body.unlink(missing_ok=True)
-    return {}
 
 
-def _give_up_copies(ends: Ends, one: Wanted) -> None:
-    """Content that is listed under other bytes now, and is not wanted here: what is left of the old goes."""
-    old = [path for path in one.later if path in one.step.local and ends.file(path).exists()]
-    if old:
-        with ends.installs.change(*old) as change:
-            for path in old:
-                change.remove(path)
-
-
-async def _remove(
-    planned: Planned, installer: Installer, step: Step, known: Mapping[str, Known], report: Report
-) -> None:
+async def _remove(planned: Planned, installer: Installer, step: Step, report: Report) -> None:
     try:
-        if await installer.remove(step.unit.members, _expected(planned, step, known)):
+        if await installer.remove(step.unit.members, Expected(step.local, planned.local.files)):
             report.deleted_here += step.local
         else:
             report.failed[step.unit.key] = "it was deleted elsewhere, and changed here meanwhile"
     except BayouError as error:
         report.failed[step.unit.key] = str(error)
-
-
-def _expected(planned: Planned, step: Step, known: Mapping[str, Known]) -> Expected:
-    return Expected(step.local, known, planned.scan.local.files, frozenset(planned.scan.local.missing))
 
 
 def _not_as_listed(path: str, content: ContentId | None, found: ContentId | None, report: Report) -> None:
@@ -159,8 +151,3 @@ def _is_wanted(row: Known | None) -> bool:
 def _size(planned: Planned, path: str) -> int:
     entry = planned.there.entry(path)
     return 0 if entry is None else entry.size
-
-
-def units(steps: Iterable[Step]) -> Iterator[str]:
-    for step in steps:
-        yield from step.unit.members

@@ -12,23 +12,24 @@ from bayou.domain.content import ContentId
 from bayou.domain.entries import Entry
 from bayou.domain.plan import Action, Step
 from bayou.domain.units import Kind
-from bayou.errors import BayouError, Conflict, Corrupt, ErrorKind, NotFound
+from bayou.errors import BayouError, Conflict, Corrupt, ErrorKind
 from bayou.layout.artifacts import Part
 from bayou.remotes import Change, Changeset, Commit
 from bayou.remotes.objects import each
 from bayou.storage.port import Version
-from bayou.sync import markers
+from bayou.sync import attempted, markers
 from bayou.sync.ends import Ends
-from bayou.sync.installing import Expected, Installer, known_here
-from bayou.sync.markers import Marker
-from bayou.sync.objects import Arrived
+from bayou.sync.installing import Expected, Installer
+from bayou.sync.markers import COMING, GOING, NONE, Marker
 from bayou.sync.planning import Planned
+from bayou.sync.pointing import point
 from bayou.sync.report import Report
-from bayou.sync.uploading import Changing, Occupied, Uploaded, put, upload
+from bayou.sync.uploading import Changing, Occupants, Occupied, Uploaded, put, upload
 from bayou.wire import metadata
 from bayou.wire.times import to_text
 
-PUSHING = frozenset({Action.PUSH, Action.READD, Action.DELETE_REMOTE, Action.BURY})
+PUSHING = COMING | GOING
+_VERSIONS = frozenset({Kind.VERSION, Kind.STREAM})
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,40 +56,12 @@ class Prepared:
 async def prepare(ends: Ends, planned: Planned, report: Report) -> Prepared:
     steps = [step for step in planned.plan.steps if step.action in PUSHING]
     pushes = [step for step in steps if step.action is Action.PUSH]
-    known = ends.journal.base.versions({path for step in pushes for path in step.local if path in step.replaces})
-    uploads = [(step, path) for step in pushes for path in step.local]
-    report.expect(len(uploads), sum(_size(planned, path) for _, path in uploads))
-    uploaded: dict[str, Uploaded] = {}
-    objects: dict[str, ContentId | None] = {}
-    broken = {step.unit.key for step in pushes if not _is_whole(ends, step, report)}
-
-    async def send(one: tuple[Step, str]) -> None:
-        step, path = one
-        if step.unit.key in broken:
-            return
-        try:
-            uploaded[path] = await upload(
-                ends,
-                path,
-                step.local[path],
-                replaces=step.replaces.get(path),
-                known=known,
-                seen=report.moved,
-            )
-            report.done()
-        except Occupied as occupied:
-            broken.add(step.unit.key)
-            objects[occupied.path] = occupied.found
-        except (Changing, FileNotFoundError):
-            broken.add(step.unit.key)
-            report.failed[path] = "it changed while it was pushed"
-        except BayouError as error:
-            broken.add(step.unit.key)
-            report.failed[path] = str(error)
-
-    await each(ends.pushes, uploads, send)
-    ready = [step for step in steps if step.unit.key not in broken]
-    works = await _works(ends, planned, ready, uploaded, report)
+    changing = [*(step for step in pushes if step.unit.kind is not Kind.VERSION), *markers.markers_of(planned)]
+    attempted.attempt(ends.journal.reports, {path: step.local[path] for step in changing for path in step.local})
+    report.expect(sum(len(step.local) for step in pushes), sum(_size(planned, p) for s in pushes for p in s.local))
+    phase = _Phase(ends, planned, report, _occupants(ends, planned))
+    await each(ends.pushes, pushes, phase.send)
+    works = await phase.works(step for step in steps if step.unit.key not in phase.broken)
     side = ends.journal.side
     changeset = Changeset(
         ends.namespace,
@@ -96,7 +69,7 @@ async def prepare(ends: Ends, planned: Planned, report: Report) -> Prepared:
         on=planned.there.token,
         store=UUID(side.store) if side is not None and side.store else None,
     )
-    return Prepared(planned, tuple(works), objects, changeset)
+    return Prepared(planned, tuple(works), phase.objects, changeset)
 
 
 async def commit(ends: Ends, prepared: Prepared, report: Report) -> Commit | None:
@@ -113,95 +86,126 @@ async def commit(ends: Ends, prepared: Prepared, report: Report) -> Commit | Non
     return done
 
 
-# What is listed.
+def _occupants(ends: Ends, planned: Planned) -> Occupants:
+    expected = {path: content for step in planned.plan.steps for path, content in step.replaces.items()}
+    for step in markers.markers_of(planned):
+        content = planned.objects.get(step.unit.key, step.remote.get(step.unit.key))
+        expected |= {} if content is None else {step.unit.key: content}
+    return Occupants(expected, ends.journal.base.versions(expected), attempted.attempted(ends.journal.reports))
 
 
-async def _works(
-    ends: Ends, planned: Planned, ready: Sequence[Step], uploaded: dict[str, Uploaded], report: Report
-) -> list[Work]:
-    """Group what belongs to one name around its marker."""
-    settling = {step.unit.key: step for step in markers.markers_of(planned)}
-    names: dict[str, list[Step]] = {path: [] for path in settling}
-    alone = []
-    for step in ready:
-        names[step.unit.marker].append(step) if step.unit.marker in names else alone.append(step)
-    coming = [step.unit.key for step in ready if step.action in (Action.PUSH, Action.READD)]
-    going = [step.unit.key for step in ready if step.action in (Action.DELETE_REMOTE, Action.BURY)]
-    versions = markers.versions_of(ends, planned, settling.values(), coming, going)
-    known = ends.journal.base.versions(settling)
+@dataclass(frozen=True, slots=True)
+class _Phase:
+    """The first phase on its way."""
 
-    async def gather(path: str) -> Work | None:
+    ends: Ends
+    planned: Planned
+    report: Report
+    occupants: Occupants
+    uploaded: dict[str, Uploaded] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    """Units that are not to be listed."""
+    objects: dict[str, ContentId | None] = field(default_factory=dict)
+    """What lies in the bucket otherwise than planned."""
+
+    async def send(self, step: Step) -> None:
+        """Upload one unit."""
+        path = step.unit.key
         try:
-            marker = await markers.settle(ends, settling[path], versions[path])
-            if not names[path] and not marker.is_news_there:
-                return None
-            if marker.content is not None and marker.is_news_there:
-                uploaded[path] = await _upload_marker(ends, planned, marker, known)
-            return await _work(ends, planned, tuple(names[path]), marker, uploaded)
-        except Occupied:
-            report.failed[path] = "it changed there while it was pushed"
+            if step.unit.kind in _VERSIONS:
+                _check_whole(self.ends, step)
+            # Of a version the raw goes first: whose raw lies there owns the number.
+            for path in sorted(step.local, key=_metadata_last):
+                content = step.local[path]
+                self.uploaded[path] = await upload(self.ends, path, content, self.occupants, self.report.moved)
+                self.report.done()
+        except Occupied as occupied:
+            self.broken.add(step.unit.key)
+            self.objects[occupied.path] = occupied.found
+        except (Changing, FileNotFoundError):
+            self.broken.add(step.unit.key)
+            self.report.failed[path] = "it changed while it was pushed"
         except BayouError as error:
-            report.failed[path] = str(error)
+            self.broken.add(step.unit.key)
+            self.report.failed[path] = str(error)
+
+    async def works(self, ready: Iterable[Step]) -> list[Work]:
+        """Group what belongs to one name around its marker."""
+        settling = {step.unit.key: step for step in markers.markers_of(self.planned)}
+        names: dict[str, list[Step]] = {path: [] for path in settling}
+        groups: list[tuple[Step | None, list[Step]]] = [(step, names[path]) for path, step in settling.items()]
+        for step in ready:
+            if step.unit.marker in settling:
+                names[step.unit.marker].append(step)
+            else:
+                groups.append((None, [step]))
+        made = await each(self.ends.pushes, groups, self._try)
+        return [work for work in made if work is not None]
+
+    async def _try(self, group: tuple[Step | None, list[Step]]) -> Work | None:
+        moved, steps = group
+        try:
+            return await self._work(steps, moved)
+        except Occupied as occupied:
+            self.objects[occupied.path] = occupied.found
+        except BayouError as error:
+            self.report.failed[moved.unit.key if moved is not None else steps[0].unit.key] = str(error)
         return None
 
-    works = [await _work(ends, planned, (step,), None, uploaded) for step in alone]
-    return works + [work for work in await each(ends.pushes, settling, gather) if work is not None]
-
-
-async def _work(
-    ends: Ends, planned: Planned, steps: tuple[Step, ...], marker: Marker | None, uploaded: Mapping[str, Uploaded]
-) -> Work:
-    before: dict[str, ContentId | None] = {}
-    after: dict[str, Entry] = {}
-    buries: dict[str, ContentId] = {}
-    revokes: dict[str, ContentId] = {}
-    versions: dict[str, Version] = {}
-    for step in steps:
-        before |= {path: planned.expected(path) for path in step.unit.members if path in planned.listed}
-        buries |= step.buries
-        revokes |= step.revokes
-        if step.action is Action.PUSH:
-            after |= {path: uploaded[path].entry for path in step.local}
-            versions |= {path: uploaded[path].version for path in step.local}
-        elif step.action is Action.READD:
-            after |= {path: await _entry_of(ends, path, content) for path, content in step.lists.items()}
-    if marker is not None:
-        if marker.path in planned.listed:
-            before[marker.path] = planned.expected(marker.path)
-        if marker.content is None:
+    async def _work(self, steps: Sequence[Step], moved: Step | None) -> Work | None:
+        """None where nothing is to be listed otherwise."""
+        planned, uploaded = self.planned, self.uploaded
+        before: dict[str, ContentId | None] = {}
+        after: dict[str, Uploaded] = {}
+        buries: dict[str, ContentId] = {}
+        revokes: dict[str, ContentId] = {}
+        for step in steps:
+            before |= {path: planned.expected(path) for path in step.unit.members if path in planned.listed}
+            buries |= step.buries
+            revokes |= step.revokes
+            if step.action is Action.PUSH:
+                after |= {path: uploaded[path] for path in step.local}
+            elif step.action is Action.READD:
+                after |= {path: await self._as_it_lies(path, content) for path, content in step.lists.items()}
+        marker = None if moved is None else await self._settle(steps, moved)
+        if marker is not None and (marker.is_news_there or marker.content is None):
+            if marker.path in planned.listed:
+                before[marker.path] = planned.expected(marker.path)
             dead = marker.remote or marker.step.base.get(marker.path)
-            buries |= {} if dead is None else {marker.path: dead}
-        elif marker.is_news_there:
-            after[marker.path] = uploaded[marker.path].entry
-            versions[marker.path] = uploaded[marker.path].version
-            revokes |= _taken_back(planned, marker)
-        else:
-            before.pop(marker.path, None)
-    return Work(steps, Change(before, after, buries, revokes), marker, versions)
+            if marker.content is not None:
+                after[marker.path] = await self._put(marker, marker.content)
+                revokes |= _taken_back(planned, marker)
+            elif dead is not None:
+                buries[marker.path] = dead
+        entries = {path: put.entry for path, put in after.items()}
+        change = Change(before, entries, buries, revokes)
+        versions = {path: put.version for path, put in after.items() if put.version}
+        return Work(tuple(steps), change, marker, versions) if change != Change() else None
 
+    async def _settle(self, steps: Sequence[Step], moved: Step) -> Marker:
+        coming, going = (markers.moving(steps, actions) for actions in (COMING, GOING))
+        path = moved.unit.key
+        return await markers.settle(self.ends, self.planned, moved, coming.get(path, NONE), going.get(path, NONE))
 
-async def _upload_marker(
-    ends: Ends, planned: Planned, marker: Marker, known: Mapping[str, tuple[ContentId, str]]
-) -> Uploaded:
-    """The marker as decided, which need not be what lies in the cache."""
-    content = marker.sha256 or ""
-    body = marker.content or b""
-    replaces = planned.objects.get(marker.path, marker.remote)
-    version = await put(ends, marker.path, content, body, replaces=replaces, known=known)
-    now = to_text(ends.now())
-    return Uploaded(Entry(marker.path, len(body), now, now, content), version)
+    async def _put(self, marker: Marker, body: bytes) -> Uploaded:
+        """The marker as decided, which need not be what lies in the cache."""
+        path, content = marker.path, marker.sha256 or ""
+        if marker.is_news_here:
+            attempted.attempt(self.ends.journal.reports, {path: content})
+        version = await put(self.ends, path, content, body, self.occupants)
+        now = to_text(self.ends.now())
+        return Uploaded(Entry(path, len(body), now, now, content), version)
+
+    async def _as_it_lies(self, path: str, content: ContentId) -> Uploaded:
+        meta = await self.ends.store.head(self.ends.key(path))
+        modified = to_text(int(meta.modified.timestamp() * 1000) * 1_000_000)
+        return Uploaded(Entry(path, meta.size, modified, None, content), Version(""))
 
 
 def _taken_back(planned: Planned, marker: Marker) -> dict[str, ContentId]:
     content = marker.sha256
     is_buried = content is not None and content in planned.buried.graves.get(marker.path, ())
     return {marker.path: content} if content is not None and is_buried else {}
-
-
-async def _entry_of(ends: Ends, path: str, content: ContentId) -> Entry:
-    """An object as it lies there."""
-    meta = await ends.store.head(ends.key(path))
-    return Entry(path, meta.size, to_text(int(meta.modified.timestamp() * 1000) * 1_000_000), None, content)
 
 
 def _learnt(planned: Planned, works: Iterable[Work]) -> list[Change]:
@@ -216,36 +220,31 @@ def _learnt(planned: Planned, works: Iterable[Work]) -> list[Change]:
     return found
 
 
-def _is_whole(ends: Ends, step: Step, report: Report) -> bool:
-    """A version is only pushed when its metadata is of this version, and is about these bytes."""
-    if step.unit.kind not in (Kind.VERSION, Kind.STREAM):
-        return True
+def _check_whole(ends: Ends, step: Step) -> None:
+    """A version is only pushed when its metadata can be read, and is about these bytes."""
     path, raw = f"{step.unit.key}/{Part.METADATA}", f"{step.unit.key}/{Part.RAW}"
-    try:
-        says = metadata.decode(ends.tree.read(path) or b"", path)
-        size = ends.tree.size(raw)
-    except (Corrupt, NotFound) as error:
-        report.failed[path] = str(error)
-        return False
-    if not says.streaming and says.size not in (None, size):
-        report.failed[raw] = f"it has {size} bytes, and its metadata says {says.size}: it is not pushed"
-    elif not says.streaming and says.checksum not in (None, step.local.get(raw)):
-        report.failed[raw] = "it does not have the checksum that its metadata says: it is not pushed"
-    return raw not in report.failed
+    says = metadata.decode(ends.tree.read(path) or b"", path)
+    size = ends.tree.size(raw)
+    if says.streaming:
+        return
+    if says.size not in (None, size):
+        raise Corrupt(raw, expected=f"{says.size} bytes, as its metadata says", found=f"{size}")
+    if says.checksum not in (None, step.local.get(raw)):
+        raise Corrupt(raw, expected="the checksum that its metadata says", found="another")
 
 
 # What both sides hold then.
 
 
 async def _acknowledge(ends: Ends, planned: Planned, works: Sequence[Work], report: Report) -> None:
-    """All at once: each transaction costs as much as a hundred rows."""
-    base = ends.journal.base
+    base, sequence = ends.journal.base, planned.scan.sequence
     agreed: dict[str, ContentId] = {}
     forgotten: list[str] = []
+    burials: list[Step] = []
     for step in (step for work in works for step in work.steps):
         match step.action:
             case Action.PUSH:
-                forgotten += (path for path in step.unit.members if path not in step.local)
+                forgotten += [path for path in step.unit.members if path not in step.local]
                 agreed |= step.local
                 report.pushed += step.local
             case Action.READD:
@@ -255,77 +254,34 @@ async def _acknowledge(ends: Ends, planned: Planned, works: Sequence[Work], repo
                 forgotten += step.unit.members
                 report.deleted_there += [path for path in step.unit.members if path in planned.listed]
             case Action.BURY:
-                await _bury(ends, planned, step, report)
+                burials.append(step)
     base.forget(forgotten)
-    base.agree(agreed.items(), as_of=planned.scan.sequence)
-    await _point(ends, planned, [work.marker for work in works if work.marker is not None], report)
-    base.saw(item for work in works for item in work.versions.items())
+    base.agree(agreed.items(), as_of=sequence)
+    await _bury(ends, planned, burials, report)
+    decided = [work.marker for work in works if work.marker is not None]
+    moved = await point(ends, planned, decided)
+    report.pulled += [marker.path for marker in moved if marker.content is not None and not marker.is_news_there]
+    report.pushed += [marker.path for marker in decided if marker.content is not None and marker.is_news_there]
+    report.deleted_there += [marker.path for marker in decided if marker.content is None and marker.remote]
+    base.saw((path, version) for work in works for path, version in work.versions.items())
+    attempted.settle(ends.journal.reports, [path for work in works for path in work.change.after])
 
 
-async def _bury(ends: Ends, planned: Planned, step: Step, report: Report) -> None:
-    report.deleted_there += [path for path in step.unit.members if path in planned.listed]
-    known = known_here(ends, step.unit.members)
-    with ends.installs.change(*step.unit.members) as change:
+async def _bury(ends: Ends, planned: Planned, steps: Sequence[Step], report: Report) -> None:
+    if not steps:
+        return
+    with ends.installs.change(*(path for step in steps for path in step.unit.members)) as change:
         installer = Installer(ends, change, planned.scan.sequence)
-        expected = Expected(step.local, known, planned.scan.local.files, frozenset(planned.scan.local.missing))
-        if await installer.remove(step.unit.members, expected):
-            report.deleted_here += step.local
-        else:
-            report.failed[step.unit.key] = "it was deleted elsewhere, and changed here meanwhile"
+        for step in steps:
+            report.deleted_there += [path for path in step.unit.members if path in planned.listed]
+            if await installer.remove(step.unit.members, Expected(step.local, planned.local.files)):
+                report.deleted_here += step.local
+            else:
+                report.failed[step.unit.key] = "it was deleted elsewhere, and changed here meanwhile"
 
 
-async def _point(ends: Ends, planned: Planned, settled: Sequence[Marker], report: Report) -> None:
-    """The cache and the base say what the markers say there now."""
-    report.pushed += [marker.path for marker in settled if marker.content is not None and marker.is_news_there]
-    behind, same = [], []
-    for marker in settled:
-        if marker.content is None:
-            await _unpoint(ends, planned, marker, report)
-        elif marker.is_news_here:
-            behind.append(marker)
-        else:
-            same.append((marker.path, marker.sha256 or ""))
-    ends.journal.base.agree(same, as_of=planned.scan.sequence)
-    await point_here(ends, planned, behind, report)
-
-
-async def _unpoint(ends: Ends, planned: Planned, marker: Marker, report: Report) -> None:
-    path = marker.path
-    if marker.step.remote:
-        report.deleted_there.append(path)
-    known = known_here(ends, [path])
-    with ends.installs.change(path) as change:
-        expected = Expected(marker.step.local, known, planned.scan.local.files, frozenset({path}))
-        await Installer(ends, change, planned.scan.sequence).remove([path], expected)
-
-
-async def point_here(ends: Ends, planned: Planned, behind: Sequence[Marker], report: Report) -> list[str]:
-    """Let the markers in the cache say it; the paths of those that nobody moved meanwhile."""
-    if not behind:
-        return []
-    paths = [marker.path for marker in behind]
-    known, versions = known_here(ends, paths), ends.journal.base.versions(paths)
-    missing = frozenset(planned.scan.local.missing)
-
-    with ends.installs.change(*paths) as change:
-        installer = Installer(ends, change, planned.scan.sequence)
-
-        async def point(marker: Marker) -> bool:
-            content = marker.content or b""
-            expected = Expected(marker.step.local, known, planned.scan.local.files, missing)
-            version = Version(versions.get(marker.path, ("", ""))[1])
-            arrived = Arrived(marker.sha256 or "", len(content), version, content)
-            try:
-                return await installer.install({marker.path: arrived}, expected)
-            except BayouError as error:
-                report.failed[marker.path] = str(error)
-                return False
-
-        try:
-            done = await each(ends.pulls, behind, point)
-        finally:
-            await installer.finish()
-    return [path for path, is_done in zip(paths, done, strict=True) if is_done]
+def _metadata_last(path: str) -> tuple[bool, str]:
+    return path.endswith(f"/{Part.METADATA}"), path
 
 
 def _size(planned: Planned, path: str) -> int:

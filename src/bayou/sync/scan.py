@@ -104,13 +104,21 @@ def scan(  # noqa: PLR0913 - what to look at, and who may interrupt
     return looking.result(marks, sequence)
 
 
-def missing(place: Place, *, scope: Scope = EVERY_MODEL, check: Check = lambda: None) -> set[str]:
-    """What ought to be here and is not, found by listing folders only: no look at any file (sync spec W-52, W-65)."""
+def missing(
+    place: Place, *, scope: Scope = EVERY_MODEL, check: Check = lambda: None, after: str = "", most: int | None = None
+) -> tuple[set[str], str]:
+    """What ought to be here and is not, found by listing folders only: no look at any file (sync spec W-52, W-65).
+
+    `most` limits it to so many files after a path; the answer says after which path to go on, "" being the beginning.
+    """
     found: set[str] = set()
     folder: str | None = None
     listed: set[str] = set()
-    for known in place.base.rows():
+    last = ""
+    rows = islice(place.base.rows(after=after), most)
+    for number, known in enumerate(rows, 1):
         check()
+        last = known.path if number == most else ""
         if not known.is_here or known.content is None or not covers(scope, known.path):
             continue
         parent, _, name = known.path.rpartition("/")
@@ -120,7 +128,7 @@ def missing(place: Place, *, scope: Scope = EVERY_MODEL, check: Check = lambda: 
             folder, listed = parent, {name for name, _ in names}
         if name not in listed:
             found.add(known.path)
-    return found
+    return found, last
 
 
 class _Looking:

@@ -1,27 +1,35 @@
-"""A base for a cache that has none: where the index that an existing client left in it agrees with the files.
+"""Seeding: the first base of a cache that existing clients filled, from the copy of the index that they left in it.
 
-That client wrote the index when both sides held what it says. So what differs from it there was changed there, and what
-differs from it here was changed here; without it all that differs would be a conflict.
+Without one, whatever both sides hold differently would be a conflict, and what was deleted elsewhere would travel again
+(design 4.2).
 """
 
-from bayou.domain.sides import seed
-from bayou.errors import Corrupt
+from datetime import timedelta
+
+from bayou.domain.sides import seed as agreeing
+from bayou.errors import BayouError
 from bayou.layout.places import LOCAL_INDEX
+from bayou.remotes.parts import part_name
+from bayou.remotes.tombstones import KEPT
+from bayou.sync.agreed import Agreed
 from bayou.sync.ends import Ends
 from bayou.sync.scan import Scan
-from bayou.wire.documents import Void
 from bayou.wire.index import decode_monolith
 
 
-def seed_base(ends: Ends, scan: Scan) -> None:
-    """Give an empty base what can be known. An index that cannot be read says nothing."""
-    base, place = ends.journal.base, ends.journal.place.cache / LOCAL_INDEX
-    if not scan.local.files or not place.is_file() or base.count():
+def seed(ends: Ends, agreed: Agreed, scan: Scan) -> None:
+    """Take for agreed what that copy says of files that are here as it says, unless something is agreed already."""
+    place = ends.journal.place.cache / LOCAL_INDEX
+    if not scan.stamps or not place.is_file() or ends.journal.base.count():
         return
+    age = timedelta(seconds=ends.now() / 1e9 - place.stat().st_mtime)
+    if age > KEPT:
+        return  # tombstones may have expired since
     try:
-        index = decode_monolith(place.read_bytes(), str(place))
-    except Corrupt:
+        index = decode_monolith(place.read_bytes(), LOCAL_INDEX)
+    except BayouError:
         return
-    if not isinstance(index, Void):
-        indexed = {path: entry.sha256 for path, entry in index.entries.items()}
-        base.agree(seed(indexed, scan.local.files).items(), as_of=scan.sequence)
+    indexed = {path: entry.sha256 for path, entry in index.entries.items()}
+    found = agreeing(indexed, scan.local.files)
+    agreed.open(map(part_name, found))
+    ends.journal.base.agree(found.items(), as_of=scan.sequence)

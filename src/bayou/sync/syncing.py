@@ -7,23 +7,26 @@ hold now, and end the marks of what was shipped. Where somebody interfered, plan
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from bayou.domain.content import ContentId
 from bayou.domain.plan import Action, Plan, Stop
 from bayou.domain.scopes import EVERYTHING, Scope
 from bayou.errors import ErrorKind, Unavailable
 from bayou.remotes import Contest, Format
-from bayou.sync import merging, planning, pulling, pushing
+from bayou.sync import planning, pushing
 from bayou.sync.agreed import Agreed
-from bayou.sync.agreeing import agree, agree_after, is_done, settle_markers
+from bayou.sync.agreeing import agree, agree_after, is_done
 from bayou.sync.ends import Ends
 from bayou.sync.journal import Side
+from bayou.sync.merging import merge
 from bayou.sync.planning import Planned, There, store_time
+from bayou.sync.pointing import settle_here
+from bayou.sync.pulling import pull
 from bayou.sync.report import Report
 from bayou.sync.reports import Outcome
 from bayou.sync.scan import Scan
-from bayou.sync.seeding import seed_base
+from bayou.sync.seeding import seed
 from bayou.wire.times import to_text
 
 PASSES = 6
@@ -52,6 +55,21 @@ class Job:
 
 
 @dataclass(slots=True)
+class _Run:
+    """What one sync has come to know on its way."""
+
+    job: Job
+    report: Report
+    check: Callable[[], None] = lambda: None
+    objects: dict[str, ContentId | None] = field(default_factory=dict)
+    """What lies in the bucket, where that is not what was planned with."""
+    settled: set[str] = field(default_factory=set)
+    """Units that were contested."""
+    is_interfered: bool = False
+    """Whether others changed something since the last look."""
+
+
+@dataclass(slots=True)
 class Sync:
     """Bound to the two ends. Each call is one sync, and may be cancelled: what was done is done."""
 
@@ -66,7 +84,7 @@ class Sync:
         began = time.monotonic()
         try:
             async with asyncio.timeout(job.seconds):
-                await self._passes(job, report, _deadline(job.seconds))
+                await self._passes(_Run(job, report, _deadline(job.seconds)))
         except TimeoutError:
             error = _late(job)
             self._remember(job, report, began, error=str(error))
@@ -82,71 +100,86 @@ class Sync:
         await self._attach(pushes=False)
         scan = self.ends.journal.scan(everything=job.everything, scope=job.scope)
         there = await planning.look(self.ends, self.agreed, job.scope)
-        return (await planning.plan(self.ends, scan, there, job.scope, {})).plan
+        absent = planning.absent(self.ends, job.scope, lazy=job.lazy) if job.pulls else frozenset()
+        return (await planning.plan(self.ends, scan, there, job.scope, absent=absent)).plan
 
-    async def prepare(self, scope: Scope = EVERYTHING, report: Report | None = None) -> pushing.Prepared:
-        """The first phase of a push: everything is uploaded, nothing is listed."""
+    async def prepare(self, scope: Scope = EVERYTHING, report: Report | None = None) -> pushing.Prepared | None:
+        """The first phase of a push: everything is uploaded, nothing is listed. None: it must not be done as it is."""
+        run = _Run(Job(pulls=False, scope=scope), report or Report())
         await self._attach(pushes=True)
-        scan = self.ends.journal.scan(scope=scope)
-        there = await planning.look(self.ends, self.agreed, scope)
-        planned = await planning.plan(self.ends, scan, there, scope, {})
-        report = report if report is not None else Report()
-        if planned.plan.is_stopped():
-            report.stop = planned.plan.stop
-            planned = replace(planned, plan=Plan())
-        return await pushing.prepare(self.ends, planned, report)
+        planned = await self._plan(run)
+        return None if planned is None else await pushing.prepare(self.ends, planned, run.report)
 
     async def commit(self, prepared: pushing.Prepared, report: Report | None = None) -> Report:
         """The second phase: under the global lock the index lists what was prepared; what is contested stays dirty."""
         report = report if report is not None else Report()
+        agree(self.ends, self.agreed, prepared.planned, pulled=False)
         done = await pushing.commit(self.ends, prepared, report)
         if done is not None:
-            agree_after(self.agreed, prepared.planned, done)
+            agree_after(self.ends, self.agreed, prepared.planned, done)
             report.failed.update(_contested(done.contested))
         self._acknowledge(prepared.planned)
         return report
 
-    async def _passes(self, job: Job, report: Report, check: Callable[[], None]) -> None:
-        ends = self.ends
-        is_known = await self._attach(pushes=job.pushes)
-        objects: dict[str, ContentId | None] = {}
-        interfered = False
-        for number in range(PASSES):
-            scan = ends.journal.scan(everything=job.everything and number == 0, scope=job.scope, check=check)
+    async def _passes(self, run: "_Run") -> None:
+        await self._attach(pushes=run.job.pushes)
+        if run.job.everything:
+            self.ends.journal.mark_everything()
+        planned = None
+        for _ in range(PASSES):
+            planned = await self._plan(run)
+            if planned is None:
+                return
+            await self._execute(run, planned)
+            if not run.is_interfered:
+                break
+        if planned is not None:
+            self._acknowledge(planned)
+
+    async def _plan(self, run: "_Run") -> Planned | None:
+        """A plan in which nothing is contested but markers: contests are settled on the way, by edits of this cache.
+        None: what it says must not be done.
+        """
+        ends, job, report = self.ends, run.job, run.report
+        planned, settled = None, set[str]()
+        for _ in range(PASSES):
+            report.failed.clear()
+            scan = ends.journal.scan(scope=job.scope, check=run.check)
+            seed(ends, self.agreed, scan)
             _mention(report, scan)
-            seed_base(ends, scan)
-            there = await self._look(job, scan, afresh=interfered)
-            planned = await planning.plan(ends, scan, there, job.scope, objects)
-            if is_known and await self._is_another_store(job, planned):
-                interfered = True
+            there = await self._look(job, scan, afresh=run.is_interfered)
+            absent = planning.absent(ends, job.scope, lazy=job.lazy, check=run.check) if job.pulls else frozenset()
+            planned = await planning.plan(ends, scan, there, job.scope, absent=absent, objects=run.objects)
+            if await self._is_another_store(planned, pushes=job.pushes):
+                run.is_interfered = True
                 continue
             if planned.plan.is_stopped(accept_deletions=job.accept_deletions):
                 _stop(report, planned.plan)
-                return
-            if await merging.merge(ends, planned, report):
-                interfered, objects = True, {}
-                continue
-            interfered, objects = await self._execute(job, planned, report)
-            if not interfered or number == PASSES - 1:
-                self._acknowledge(planned)
-                return
+                return None
+            settled = await merge(ends, planned, report)
+            if not settled:
+                return planned
+            run.settled |= settled
+            run.is_interfered, run.objects = True, {}
+        report.failed.update(dict.fromkeys(settled, "others keep changing it"))
+        return planned
 
-    async def _execute(self, job: Job, planned: Planned, report: Report) -> tuple[bool, dict[str, ContentId | None]]:
-        """Both halves of a plan; whether somebody interfered, and what lay in the bucket otherwise than planned."""
-        ends = self.ends
+    async def _execute(self, run: "_Run", planned: Planned) -> None:
+        """Both halves of a plan. It is learnt whether somebody interfered, and what lay otherwise than planned."""
+        ends, job, report = self.ends, run.job, run.report
         prepared = await pushing.prepare(ends, planned, report) if job.pushes else None
-        found = dict(prepared.objects) if prepared is not None else {}
+        run.objects = dict(prepared.objects) if prepared is not None else {}
+        # A push alone brings what its merges gave way to, and nothing else.
+        run.objects |= await pull(ends, planned, report, lazy=job.lazy, only=None if job.pulls else run.settled)
         if job.pulls:
-            found |= await pulling.pull(ends, planned, report, lazy=job.lazy)
-            await settle_markers(ends, planned, report)
+            await settle_here(ends, planned, report)
         agree(ends, self.agreed, planned, pulled=job.pulls)
-        contested = False
         done = await pushing.commit(ends, prepared, report) if prepared is not None else None
+        contested = done.contested if done is not None else ()
         if done is not None:
-            agree_after(self.agreed, planned, done)
-            contested = bool(done.contested)
-        news = found.keys() - planned.objects.keys()
-        return bool(news) or contested, {path: found[path] for path in found}
+            agree_after(ends, self.agreed, planned, done)
+            report.failed.update(_contested(contested))
+        run.is_interfered = bool(run.objects.keys() - planned.objects.keys()) or bool(contested)
 
     async def _look(self, job: Job, scan: Scan, *, afresh: bool) -> There:
         """A push that has something to tell does not ask first: its uploads and its commit are conditional."""
@@ -169,16 +202,16 @@ class Sync:
         journal.begin_base(store_time(self.ends, None))
         return is_known
 
-    async def _is_another_store(self, job: Job, planned: Planned) -> bool:
+    async def _is_another_store(self, planned: Planned, *, pushes: bool) -> bool:
         """Before anything is believed to be gone: whether this is the store that the base is about."""
         head, side = planned.there.head, self.ends.journal.side
         doubtful = planned.plan.stop is not None or any(step.action in _GONE for step in planned.plan.steps)
-        if side is None or not side.store or head is None or not (doubtful or head.format is Format.NONE):
+        if side is None or head is None or not (doubtful or head.format is Format.NONE):
             return False
         found = await self.ends.remote.identity()
-        if str(found) == side.store:
+        if ("" if found is None else str(found)) == side.store:
             return False
-        if found is None and job.pushes:
+        if found is None and pushes:
             found = await self.ends.remote.establish()
         self.ends.journal.bind(Side("" if found is None else str(found), side.prefix, side.namespace))
         self.ends.journal.begin_base(store_time(self.ends, head))

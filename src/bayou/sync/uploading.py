@@ -5,17 +5,20 @@ only a commit lists what was uploaded.
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from bayou.domain.content import ContentId
 from bayou.domain.entries import Entry
-from bayou.errors import Conflict, NotFound
+from bayou.errors import Conflict, NotFound, Unavailable
 from bayou.storage.port import ABSENT, ANY, CHUNK, Condition, Version
 from bayou.sync import disk
 from bayou.sync.ends import Ends
 from bayou.sync.stats import Stamp
 from bayou.wire.times import to_text
+
+_TRIES = 4
 
 
 class Occupied(Exception):  # noqa: N818 - no error: a fact to plan with
@@ -37,16 +40,25 @@ class Uploaded:
     version: Version
 
 
-async def upload(  # noqa: PLR0913 - what to upload, and over what
-    ends: Ends,
-    path: str,
-    content: ContentId,
-    *,
-    replaces: ContentId | None,
-    known: Mapping[str, tuple[ContentId, str]],
-    seen: Callable[[int], None],
+@dataclass(frozen=True, slots=True)
+class Occupants:
+    """What may lie where uploads go, by path."""
+
+    expected: Mapping[str, ContentId]
+    """What the index says, or a look found."""
+    versions: Mapping[str, tuple[ContentId, str]]
+    """Which version the store called what, when it was last seen."""
+    ours: Mapping[str, frozenset[ContentId]]
+    """What this machine put there before, and did not live to list."""
+
+    def may_go(self, path: str, content: ContentId) -> bool:
+        return content == self.expected.get(path) or content in self.ours.get(path, ())
+
+
+async def upload(
+    ends: Ends, path: str, content: ContentId, occupants: Occupants, seen: Callable[[int], None]
 ) -> Uploaded:
-    """Put a file where the index will find it. `known` are versions of objects as they were last seen."""
+    """Put a file where the index will find it."""
     file = ends.file(path)
     stamp = _stamp(file)
     body: bytes | Path = file
@@ -56,7 +68,7 @@ async def upload(  # noqa: PLR0913 - what to upload, and over what
             raise Changing(path)
     elif await asyncio.to_thread(_content_as_of, ends, path, stamp) != content:
         raise Changing(path)
-    version = await put(ends, path, content, body, replaces=replaces, known=known)
+    version = await put(ends, path, content, body, occupants)
     if isinstance(body, Path) and _stamp(file) != stamp:
         raise Changing(path)
     seen(stamp.size)
@@ -64,37 +76,30 @@ async def upload(  # noqa: PLR0913 - what to upload, and over what
     return Uploaded(entry, version)
 
 
-async def put(  # noqa: PLR0913 - as above
-    ends: Ends,
-    path: str,
-    content: ContentId,
-    body: bytes | Path,
-    *,
-    replaces: ContentId | None,
-    known: Mapping[str, tuple[ContentId, str]],
-) -> Version:
-    """Put these bytes where the index will find them, unless something else lies there."""
-    when: Condition = ABSENT
+async def put(ends: Ends, path: str, content: ContentId, body: bytes | Path, occupants: Occupants) -> Version:
+    """Put these bytes where the index will find them, unless something lies there that must not go."""
     if not ends.conditional:
-        when = ANY
-    elif replaces is not None:
-        last = known.get(path)
-        found = (replaces, Version(last[1])) if last and last[0] == replaces else await _lies_there(ends, path)
+        return await ends.store.put(ends.key(path), body, when=ANY)
+    known = occupants.versions.get(path)
+    when: Condition | None = ABSENT
+    if known is not None and occupants.may_go(path, known[0]):
+        when = Version(known[1])
+    elif path in occupants.expected:
+        when = None
+    for _ in range(_TRIES):
+        if when is not None:
+            with suppress(Conflict, NotFound):
+                return await ends.store.put(ends.key(path), body, when=when)
+        found = await _lies_there(ends, path)
         if found is None:
             when = ABSENT
         elif found[0] == content:
-            return found[1]
-        elif found[0] == replaces:
+            return found[1]  # put there before, by us or by somebody with the same thing
+        elif occupants.may_go(path, found[0]):
             when = found[1]
         else:
             raise Occupied(path, found[0])
-    try:
-        return await ends.store.put(ends.key(path), body, when=when)
-    except (Conflict, NotFound):
-        found = await _lies_there(ends, path)
-        if found is not None and found[0] == content:
-            return found[1]  # put there before, by us or by somebody with the same thing
-        raise Occupied(path, None if found is None else found[0]) from None
+    raise Unavailable(f"{path!r} changes faster in the bucket than it can be replaced")
 
 
 async def _lies_there(ends: Ends, path: str) -> tuple[ContentId, Version] | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bayou.domain.namespaces import SOLO
+from bayou.layout.directories import DEFAULT
 from bayou.layout.keys import Keyspace
 from bayou.locks import Locks, StoreCells
 from bayou.remotes import ObjectRemote
@@ -13,6 +14,7 @@ from bayou.storage.port import Store
 from bayou.storage.record import Record, Tally
 from bayou.sync.ends import Ends, installing
 from bayou.sync.journal import Journal
+from bayou.sync.machine import THIS_MACHINE, Machine
 from bayou.sync.report import Report
 from bayou.sync.syncing import Job, Sync
 from bayou.tree import Tree
@@ -48,7 +50,7 @@ def metadata(number: int, body: bytes, *, name: str = "state", version_id: str =
 class Computer:
     """`tally` counts what it asks of the bucket, without its locks. Each method is what some command does."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - settings, each with a default
         self,
         cache: Path,
         store: Store,
@@ -56,12 +58,13 @@ class Computer:
         namespace: str = SOLO,
         lazy: bool = False,
         locks: Locks | None = None,
+        machine: Machine = THIS_MACHINE,
         **settings: Any,  # noqa: ANN401 - passed on
     ) -> None:
         cache.mkdir(parents=True, exist_ok=True)
         self.tally = Tally(log=[])
         self.lazy = lazy
-        self.journal = Journal(cache, namespace)
+        self.journal = Journal(cache, namespace, machine=machine)
         self.tree = Tree(cache, cache, namespace=namespace, durable=False, marks=self.journal)
         remote = ObjectRemote(Record(store, self.tally), namespace, cache=cache)
         own = locks or Locks(lambda: StoreCells(store), Keyspace(namespace))
@@ -123,7 +126,7 @@ class Computer:
         return log
 
 
-_DATA = {"data", "outputs", "workflow-runs", "logs", "audit", "files", "auto-definitions", "reports"}
+_DATA = DEFAULT
 
 
 def without_control(objects: Mapping[str, object]) -> set[str]:
