@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from bayou.domain.models import Model
 from bayou.domain.modeltypes import ModelType
+from bayou.domain.partitions import partition_key
 from bayou.domain.scopes import EVERYTHING, scope_of
 from bayou.domain.units import Kind
 from bayou.layout.keys import Keyspace
@@ -343,6 +344,10 @@ class World:
         self.act(lambda: self.store.objects.update({key: self.old_index[key] for key in listed}))
 
     def theirs(self, files: Mapping[str, bytes], gone: Iterable[str] = (), fails: Iterable[str] = ()) -> None:
+        if self.is_sharded():  # where they cannot say anything of what has no partition
+            files = {path: body for path, body in files.items() if partition_key(path)}
+            gone = [path for path in gone if partition_key(path)]
+
         async def commit() -> None:
             for path, body in files.items():
                 await self.store.put(path, body)

@@ -1,6 +1,7 @@
 """Discovery: what lies in a bucket, where no index says so. A reader uses it in memory; only a commit publishes it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from bayou.domain.entries import Entry
@@ -13,6 +14,9 @@ from bayou.remotes.parts import Part, regroup
 from bayou.storage.port import ObjectMeta
 from bayou.wire.index import Index
 from bayou.wire.times import to_text
+
+_FEW = 2
+"""Shards that are asked for by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,12 @@ async def list_shards(place: Place, like: str | None) -> dict[str, Listed]:
         for found, meta in located
         if found.role is Role.SHARD
     }
+
+
+async def leftovers(place: Place, names: Iterable[str]) -> AbstractSet[str]:
+    """Which of these shards, that nobody lists, may be there all the same. Of many, one listing tells."""
+    names = set(names)
+    return names if len(names) <= _FEW else names & (await list_shards(place, None)).keys()
 
 
 def _spelled(version: str | None, like: str | None) -> str | None:

@@ -13,7 +13,7 @@ from bayou.layout.keys import META, MONOLITH
 from bayou.remotes import monolith as monoliths
 from bayou.remotes.attempts import Attempt, LostRaceError
 from bayou.remotes.changes import Changeset, Commit, Decision, decide
-from bayou.remotes.discovery import Listed, discover, list_shards
+from bayou.remotes.discovery import Listed, discover, leftovers, list_shards
 from bayou.remotes.loading import shard_now
 from bayou.remotes.looking import Format, Head, Place, damaged
 from bayou.remotes.monolith import Monolith
@@ -119,7 +119,8 @@ async def _vouch(
         return as_found, ()
     if as_found.is_vouched and not attempt.doubted:
         vouched = {n: v for n, v in as_found.vouched.items() if n in written.digests}
-        versions = await each(place.width, new.items(), lambda item: _write(attempt, *item, as_found.vouched))
+        there = await leftovers(place, new.keys() - as_found.vouched.keys())
+        versions = await each(place.width, new.items(), lambda item: _write(attempt, *item, as_found.vouched, there))
         vouched |= {n: v for n, v in zip(new, versions, strict=True) if n in written.digests}
         repaired: tuple[str, ...] = ()
     else:
@@ -133,10 +134,10 @@ async def _vouch(
     return await put_meta(attempt, head, meta), tuple(name for name in repaired if name not in new)
 
 
-async def _write(attempt: Attempt, name: str, part: Part, vouched: Mapping[str, str]) -> str:
+async def _write(attempt: Attempt, name: str, part: Part, vouched: Mapping[str, str], there: AbstractSet[str]) -> str:
     place = attempt.place
     version = vouched.get(name)
-    if version is None:
+    if name in there:
         # New, or empty since some time and not listed: then it is still there.
         seen = await shard_now(place, name)
         if seen.version is not None and seen.part == part:

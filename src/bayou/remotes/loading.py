@@ -21,6 +21,10 @@ _ROUNDS = 4
 MISSING = "missing"
 """The note of shards that a meta lists and that are not there."""
 
+UNVOUCHED = "unvouched"
+"""The note of shards that are newer than their meta says: whoever wrote them was cut off before it could. Who knows the
+old ones goes on trusting them, until somebody says in the meta what there is now."""
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -104,6 +108,7 @@ async def _sharded(place: Place, scope: Scope, head: Head) -> Snapshot | None:
             digests[name] = seen.part.digest
         elif name in meta.partitions:
             missing.append(name)
+    _note_unvouched(place, head, [name for name in stale if name in digests])
     place.cache.saw_again(place.namespace, [*fresh, *(name for name in stale if name in digests)], seen_under)
     if missing:
         again = await look(place)
@@ -114,6 +119,16 @@ async def _sharded(place: Place, scope: Scope, head: Head) -> Snapshot | None:
         digests |= dict.fromkeys(missing, EMPTY.digest)
     ordered = {name: digests[name] for name in names if name in digests}
     return Snapshot(Format.SHARDED, head.token, ordered, place.cache, scope, tuple(missing))
+
+
+def _note_unvouched(place: Place, head: Head, read: Iterable[str]) -> None:
+    if not head.is_vouched:
+        return  # the next commit repairs everything
+    known = place.cache.shards(place.namespace)
+    newer = {name for name in read if known[name].version != head.vouched.get(name)}
+    noted = set(place.cache.note(place.namespace, UNVOUCHED) or ())
+    if newer - noted:
+        place.cache.write_note(place.namespace, UNVOUCHED, sorted(newer | noted))
 
 
 async def _dual(place: Place, scope: Scope, head: Head) -> Snapshot | None:

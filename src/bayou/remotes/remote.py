@@ -93,6 +93,11 @@ class ObjectRemote:
         """The id of the store, None where it has none. If it is another than last time, what was remembered is void."""
         return self._recognise(await identity.identity(self.place.store))
 
+    @property
+    def owes(self) -> bool:
+        """Whether a commit, even of no changes, would let others see what only we know of yet."""
+        return bool(self.place.cache.note(self.place.namespace, loader.UNVOUCHED))
+
     # Changing. Under the global lock, but for the identity.
 
     async def establish(self) -> UUID:

@@ -1,6 +1,7 @@
 """A commit to a sharded index: touched shards, then the meta, which makes new shards count."""
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from bayou.domain.entries import Entry
@@ -8,8 +9,8 @@ from bayou.errors import NotFound
 from bayou.remotes import frozen
 from bayou.remotes.attempts import Attempt
 from bayou.remotes.changes import Change, Changeset, Commit, decide
-from bayou.remotes.discovery import list_shards
-from bayou.remotes.loading import MISSING, Seen, shard_now
+from bayou.remotes.discovery import leftovers, list_shards
+from bayou.remotes.loading import MISSING, UNVOUCHED, Seen, shard_now
 from bayou.remotes.looking import Head, Place
 from bayou.remotes.objects import each
 from bayou.remotes.parts import EMPTY, UNPARTITIONED, part_name, part_of
@@ -38,9 +39,12 @@ async def commit(attempt: Attempt, changeset: Changeset, head: Head) -> Commit:
         place.cache.write_note(place.namespace, MISSING, [])
 
     imports = _beside(old_monolith.imports, changeset.changes)
-    touched = sorted({part_name(path) for change in (*changeset.changes, *imports) for path in change.paths})
+    unvouched = set(place.cache.note(place.namespace, UNVOUCHED) or ()) & listing.names
+    changed = {part_name(path) for change in (*changeset.changes, *imports) for path in change.paths}
+    touched = sorted(changed | unvouched)
     was_listed = frozenset(listing.names)
-    found = await each(place.width, touched, lambda n: _current(attempt, listing, n))
+    there = await leftovers(place, set(touched) - listing.names) | listing.names
+    found = await each(place.width, touched, lambda n: _current(attempt, listing, n, there))
     seen = {name: shard for name, (shard, _) in zip(touched, found, strict=True)}
     before = {name: index for name, (_, index) in zip(touched, found, strict=True)}
     decision = decide((*changeset.changes, *imports), _entries(before))
@@ -59,6 +63,7 @@ async def commit(attempt: Attempt, changeset: Changeset, head: Head) -> Commit:
     new = replace_meta(meta, listing.names, Fingerprints(recorded, listing.vouched))
     if new is not meta:
         head = await put_meta(attempt, head, new)
+    place.cache.write_note(place.namespace, UNVOUCHED, [])
     ours = set(map(id, changeset.changes))
     return Commit(
         token=head.token,
@@ -96,17 +101,20 @@ async def _repair(attempt: Attempt, listing: _Listing, head: Head) -> None:
     )
 
 
-async def _current(attempt: Attempt, listing: _Listing, name: str) -> tuple[Seen, Index]:
+async def _current(attempt: Attempt, listing: _Listing, name: str, there: AbstractSet[str]) -> tuple[Seen, Index]:
     """A shard, and what of it counts."""
     place = attempt.place
+    if name not in there:
+        return Seen(EMPTY, None), EMPTY.index(name)
     trusted = attempt.may_trust(place.keys.shard(name))
+    trusted = trusted and name not in (place.cache.note(place.namespace, UNVOUCHED) or ())
     seen = await shard_now(place, name, known_good=listing.vouched.get(name) if trusted else None)
     index = seen.part.index(name)
     if name in listing.names or not index.entries:
         return seen, index
     # It was not listed: left over, or a commit that was cut off. Only what still has its object counts.
-    there = await each(place.width, index.entries.values(), lambda entry: _is_there(place, entry))
-    gone = [path for path, is_there in zip(index.entries, there, strict=True) if not is_there]
+    answers = await each(place.width, index.entries.values(), lambda entry: _is_there(place, entry))
+    gone = [path for path, is_there in zip(index.entries, answers, strict=True) if not is_there]
     return seen, index.amended({}, gone)
 
 

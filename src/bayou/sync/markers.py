@@ -28,6 +28,8 @@ class Marker:
 
     step: Step
     content: bytes | None
+    is_ahead_here: bool = False
+    """In the cache it names a version that is still to be pushed, and stays there."""
 
     @property
     def path(self) -> str:

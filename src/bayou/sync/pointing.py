@@ -16,9 +16,11 @@ from bayou.sync.report import Report
 async def point(ends: Ends, planned: Planned, decided: Iterable[Marker]) -> list[Marker]:
     """Move or remove these here, and let the base say so; what somebody moved meanwhile is left alone."""
     base, sequence = ends.journal.base, planned.scan.sequence
-    moving = [marker for marker in decided if marker.is_news_here or marker.content is None]
-    same = [marker for marker in decided if not marker.is_news_here and marker.content is not None]
+    decided = list(decided)
+    moving = [m for m in decided if not m.is_ahead_here and (m.is_news_here or m.content is None)]
+    same = [m for m in decided if m.content is not None and (m.is_ahead_here or not m.is_news_here)]
     base.agree(((marker.path, marker.sha256 or "") for marker in same), as_of=sequence)
+    base.forget(marker.path for marker in decided if marker.content is None and marker.is_ahead_here)
     if not moving:
         return []
     versions = base.versions([marker.path for marker in moving])

@@ -5,7 +5,7 @@ changed in between contests single changes, which are planned anew; the rest is 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from bayou.domain.content import ContentId
@@ -74,7 +74,7 @@ async def prepare(ends: Ends, planned: Planned, report: Report) -> Prepared:
 
 async def commit(ends: Ends, prepared: Prepared, report: Report) -> Commit | None:
     """Let the index list what was prepared, and the base say so. None: there was nothing to list."""
-    if not prepared.changeset.changes:
+    if not prepared.changeset.changes and not ends.remote.owes:
         return None
     async with ends.locks.commit() as hold:
         if not await hold.still_held():
@@ -185,7 +185,10 @@ class _Phase:
     async def _settle(self, steps: Sequence[Step], moved: Step) -> Marker:
         coming, going = (markers.moving(steps, actions) for actions in (COMING, GOING))
         path = moved.unit.key
-        return await markers.settle(self.ends, self.planned, moved, coming.get(path, NONE), going.get(path, NONE))
+        marker = await markers.settle(self.ends, self.planned, moved, coming.get(path, NONE), going.get(path, NONE))
+        all_coming = markers.moving(self.planned.plan.steps, COMING).get(path, NONE)
+        is_ahead = moved.local != moved.base and bool(all_coming - coming.get(path, NONE))
+        return replace(marker, is_ahead_here=is_ahead)
 
     async def _put(self, marker: Marker, body: bytes) -> Uploaded:
         """The marker as decided, which need not be what lies in the cache."""
