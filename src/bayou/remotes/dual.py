@@ -126,8 +126,8 @@ async def _vouch(
     else:
         # Where there was nothing at all, not even a meta, nobody wrote a copy (`_discovered`).
         is_new = head.format is Format.NONE and head.meta is None
-        there = {} if is_new else await list_shards(place, written.version)
-        vouched, repaired = await repair(attempt, written.digests, there)
+        listed = {} if is_new else await list_shards(place, written.version)
+        vouched, repaired = await repair(attempt, written.digests, listed)
     names = tuple(name for name in written.digests if name != UNPARTITIONED)
     meta = Meta(1, names, fingerprints=Fingerprints(written.version, vouched))
     head = replace(as_found, format=Format.DUAL, monolith=written.version, verified=True)

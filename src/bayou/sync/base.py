@@ -7,7 +7,7 @@ small transactions, since each row is true by itself and others want to mark in 
 import json
 import os
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path

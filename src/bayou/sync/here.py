@@ -41,5 +41,11 @@ def look(root: Path, stats: StatCache, paths: Iterable[str]) -> dict[str, Conten
     return found
 
 
+def content_here(root: Path, path: str) -> ContentId | None:
+    """What is in a file at this moment, by reading it."""
+    read = disk.read(f"{root}/{path}", _never)
+    return None if read is None else read.content
+
+
 def _never() -> None:
     pass

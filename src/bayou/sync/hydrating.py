@@ -16,7 +16,8 @@ from bayou.layout.scoping import covers
 from bayou.remotes.objects import each
 from bayou.sync import disk
 from bayou.sync.ends import Ends
-from bayou.sync.installing import Expected, Installer, content_here
+from bayou.sync.here import content_here
+from bayou.sync.installing import Expected, Installer
 from bayou.sync.journal import Journal
 from bayou.sync.objects import bring
 from bayou.sync.pulling import temporary
@@ -57,7 +58,7 @@ def _lacking(ends: Ends, paths: Sequence[str]) -> Iterator[str]:
                 continue
             if disk.look(str(ends.file(path))) is None:
                 yield path
-            elif not row.is_here and content_here(ends, path) == row.content:
+            elif not row.is_here and content_here(ends.tree.root, path) == row.content:
                 arrived.append(path)
         ends.journal.base.set_here(arrived, is_here=True)
 
@@ -71,7 +72,7 @@ async def _fetch_all(ends: Ends, chunk: Sequence[str], report: Report) -> None:
 
         async def fetch(path: str) -> None:
             try:
-                await _fetch(installer, path, _StillWanted(contents, known, {}, frozenset(contents)), report)
+                await _fetch(installer, path, _StillWanted(contents, {}), report)
             except Unavailable:
                 raise
             except BayouError as error:
@@ -84,7 +85,7 @@ async def _fetch_all(ends: Ends, chunk: Sequence[str], report: Report) -> None:
 
 
 async def _fetch(installer: Installer, path: str, expected: Expected, report: Report) -> None:
-    ends, content = installer.ends, expected.local[path]
+    ends, content = installer.ends, expected.content[path]
     came = await bring(ends.store, ends.key(path), lambda: temporary(ends), report.moved)
     if came is None:
         report.failed[path] = "the index lists it, and there is no such object"
@@ -109,11 +110,12 @@ async def _fetch(installer: Installer, path: str, expected: Expected, report: Re
 class _StillWanted(Expected):
     """What is not here is to come, unless its version was deleted meanwhile."""
 
-    def holds(self, ends: Ends, path: str) -> bool:
-        match meaning(path):
-            case VersionFile(model, name, version, Part.RAW):
-                metadata = VersionFile(model, name, version, Part.METADATA).path
-                if disk.look(str(ends.file(metadata))) is None:
-                    return False
+    def holds(self, ends: Ends, paths: Sequence[str]) -> bool:
+        for path in paths:
+            match meaning(path):
+                case VersionFile(model, name, version, Part.RAW):
+                    metadata = VersionFile(model, name, version, Part.METADATA).path
+                    if disk.look(str(ends.file(metadata))) is None:
+                        return False
         # `Expected` by its name: `super()` knows nothing of the class that `slots` makes anew.
-        return Expected.holds(self, ends, path)
+        return Expected.holds(self, ends, paths)

@@ -3,7 +3,7 @@
 import os
 import shutil
 
-from bayou.domain.merges.definitions import merge_definitions
+from bayou.domain.merges.definitions import alias_of, merge_definitions
 from bayou.domain.merges.files import Stamp, merge_derived, merge_other
 from bayou.domain.merges.records import merge_records
 from bayou.domain.merges.resolution import Move, Rehome, Resolution, TakeLocal, TakeRemote
@@ -97,8 +97,8 @@ def _apply(ends: Ends, planned: Planned, step: Step, resolution: Resolution, rep
         case Move(to):
             _move(ends, path, to)
             report.renumbered.append(Renumbered(path, to))
-        case Rehome(given_up, kept):
-            _rehome(ends, path, given_up, kept, report)
+        case Rehome():
+            _rehome(ends, path, resolution, report)
             give_up(ends, planned, step, report, keep_aside=step.local != step.base)
 
 
@@ -117,12 +117,17 @@ def _move(ends: Ends, path: str, to: str) -> None:
     ends.journal.changes.record([path, to])
 
 
-def _rehome(ends: Ends, path: str, given_up: str, kept: str, report: Report) -> None:
-    """Move what only this machine has of a model to the id that others know it by."""
+def _rehome(ends: Ends, path: str, rehome: Rehome, report: Report) -> None:
+    """Move what only this machine has of a model to the id that others know it by, and let the other id lead there."""
     found = meaning(path)
-    if not isinstance(found, AutoDefinition):
+    ours = _mapping(ends.tree.read(path), path)
+    if not isinstance(found, AutoDefinition) or ours is None:
         return
-    old, new = (f"{model_folder(Model(found.type, model_id))}/" for model_id in (given_up, kept))
+    alias = AutoDefinition(found.type, rehome.given_up).path
+    with ends.tree.lock(alias), ends.tree.change(alias) as change:
+        change.replace(alias, yamlmapping.encode(alias_of(ours, rehome.kept), _RECORD))
+    ends.journal.changes.record([alias])
+    old, new = (f"{model_folder(Model(found.type, model_id))}/" for model_id in (rehome.given_up, rehome.kept))
     known = {known_path for known_path, _ in ends.journal.base.files(old.rstrip("/"))}
     root = ends.journal.place.root
     for parent, _, names in os.walk(f"{root}/{old}"):

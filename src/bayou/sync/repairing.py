@@ -18,7 +18,7 @@ from bayou.remotes.rebuilding import Rebuilt
 from bayou.storage.port import ABSENT, CHUNK, Body, ObjectMeta, Version
 from bayou.sync import repairs, survey
 from bayou.sync.ends import Ends
-from bayou.sync.installing import content_here
+from bayou.sync.here import content_here
 from bayou.sync.ledger import Ledger, nanoseconds
 from bayou.sync.repairs import Action, Fix
 from bayou.sync.survey import Seen
@@ -224,7 +224,7 @@ async def _bring_back(ends: Ends, plan: Repair, hold: Hold) -> None:
     for unit in sorted(units):
         paths = [path for path in dropped if path == unit or path.rpartition("/")[0] == unit]
         contents = {path: known[path].content for path in paths if path in known}
-        if len(contents) < len(paths) or any(content_here(ends, path) != contents[path] for path in paths):
+        if len(contents) < len(paths) or any(content_here(ends.tree.root, path) != contents[path] for path in paths):
             continue
         after = {}
         for path in paths:
@@ -246,7 +246,7 @@ def _body(ends: Ends, path: str, content: ContentId | None) -> Body:
         body = file.read_bytes()
         found = hashlib.sha256(body).hexdigest()
     else:
-        body, found = file, content_here(ends, path)
+        body, found = file, content_here(ends.tree.root, path)
     if found != content:
         raise Conflict(_CHANGED)
     return body

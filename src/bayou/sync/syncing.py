@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from bayou.domain.content import ContentId
 from bayou.domain.plan import Action, Plan, Stop
 from bayou.domain.scopes import EVERYTHING, Scope
-from bayou.errors import ErrorKind, Unavailable
+from bayou.errors import Conflict, ErrorKind, Unavailable
 from bayou.remotes import Contest, Format
 from bayou.sync import planning, pushing
 from bayou.sync.agreed import Agreed
@@ -65,6 +65,8 @@ class _Run:
     """What lies in the bucket, where that is not what was planned with."""
     settled: set[str] = field(default_factory=set)
     """Units that were contested."""
+    is_known: bool = True
+    """Whether the store was known before this sync, and so may be another one by now."""
     is_interfered: bool = False
     """Whether others changed something since the last look."""
 
@@ -103,12 +105,18 @@ class Sync:
         absent = planning.absent(self.ends, job.scope, lazy=job.lazy) if job.pulls else frozenset()
         return (await planning.plan(self.ends, scan, there, job.scope, absent=absent)).plan
 
-    async def prepare(self, scope: Scope = EVERYTHING, report: Report | None = None) -> pushing.Prepared | None:
-        """The first phase of a push: everything is uploaded, nothing is listed. None: it must not be done as it is."""
+    async def prepare(self, scope: Scope = EVERYTHING, report: Report | None = None) -> pushing.Prepared:
+        """The first phase of a push: everything is uploaded, nothing is listed. Conflict: not without somebody's word."""
         run = _Run(Job(pulls=False, scope=scope), report or Report())
-        await self._attach(pushes=True)
+        run.is_known = await self._attach(pushes=True)
         planned = await self._plan(run)
-        return None if planned is None else await pushing.prepare(self.ends, planned, run.report)
+        if planned is None:
+            raise Conflict(
+                f"nothing was prepared: {run.report.stop}",
+                kind=ErrorKind.PRECONDITION_FAILED,
+                remedy="Look with `bayou sync --dry-run` at what it would do; `bayou sync --accept-deletions` does it.",
+            )
+        return await pushing.prepare(self.ends, planned, run.report)
 
     async def commit(self, prepared: pushing.Prepared, report: Report | None = None) -> Report:
         """The second phase: under the global lock the index lists what was prepared; what is contested stays dirty."""
@@ -122,7 +130,7 @@ class Sync:
         return report
 
     async def _passes(self, run: "_Run") -> None:
-        await self._attach(pushes=run.job.pushes)
+        run.is_known = await self._attach(pushes=run.job.pushes)
         if run.job.everything:
             self.ends.journal.mark_everything()
         planned = None
@@ -150,7 +158,7 @@ class Sync:
             there = await self._look(job, scan, afresh=run.is_interfered)
             absent = planning.absent(ends, job.scope, lazy=job.lazy, check=run.check) if job.pulls else frozenset()
             planned = await planning.plan(ends, scan, there, job.scope, absent=absent, objects=run.objects)
-            if await self._is_another_store(planned, pushes=job.pushes):
+            if run.is_known and await self._is_another_store(planned, pushes=job.pushes):
                 run.is_interfered = True
                 continue
             if planned.plan.is_stopped(accept_deletions=job.accept_deletions):
