@@ -274,7 +274,6 @@ class Syncing:
             except UsageError:
                 raise UsageError(
                     f"no model {reference!r} is known on this machine",
-                    kind=ErrorKind.MODEL_MISSING,
                     remedy="Write TYPE/NAME: then it is looked for on the other side.",
                 ) from None
             return Model(model_type, derived_id(self._datastore.namespace, model_type, name), name)
