@@ -106,7 +106,7 @@ class Sync:
         return (await planning.plan(self.ends, scan, there, job.scope, absent=absent)).plan
 
     async def prepare(self, scope: Scope = EVERYTHING, report: Report | None = None) -> pushing.Prepared:
-        """The first phase of a push: everything is uploaded, nothing is listed. Conflict: not without somebody's word."""
+        """The first phase of a push: everything is uploaded, nothing is listed."""
         run = _Run(Job(pulls=False, scope=scope), report or Report())
         run.is_known = await self._attach(pushes=True)
         planned = await self._plan(run)
