@@ -21,7 +21,7 @@ def give_up(ends: Ends, planned: Planned, step: Step, report: Report, *, keep_as
     with ends.tree.lock(lock_name(members[0])), ends.installs.change(*members) as change:
         if not expected.holds(ends, members):
             return
-        here = [path for path in members if path in step.local and ends.tree.size(path) is not None]
+        here = [path for path in members if path in step.local and ends.installs.size(path) is not None]
         if keep_aside:
             for path in here:
                 _keep(ends, step, path)

@@ -5,8 +5,11 @@ of it is an edit of this cache: the next plan finds only things to push and to p
 """
 
 import os
+import shutil
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
+from pathlib import Path
 
 from bayou.domain.content import ContentId
 from bayou.domain.merges.references import renumbered_metadata, renumbered_record
@@ -16,12 +19,13 @@ from bayou.domain.plan import Reason, Step
 from bayou.errors import Corrupt, NotFound
 from bayou.layout.artifacts import LATEST, Part, version_of
 from bayou.remotes.objects import read
-from bayou.storage.port import CHUNK
 from bayou.sync.asides import give_up
 from bayou.sync.ends import Ends
 from bayou.sync.planning import Planned
+from bayou.sync.pulling import temporary
 from bayou.sync.report import Renumbered, Report
 from bayou.sync.views import listed_of_name
+from bayou.tree.writing import sync_file
 from bayou.wire import metadata, yamlmapping
 
 _NOUN = "the metadata of a version"
@@ -33,6 +37,8 @@ async def settle(ends: Ends, planned: Planned, marker: str, steps: Iterable[Step
     family = marker.removesuffix(f"/{LATEST}")
     contests = {_number(step.unit.key): step for step in steps}
     listed = listed_of_name(ends, planned, family)
+    if _finish_moves(ends, family, _numbers(family, [*listed, *ends.journal.base.in_folder(family)])):
+        return
     local = _local_ids(ends, family)
     contested = {number: await _contest(ends, step) for number, step in contests.items()}
     resolutions = merge_versions(
@@ -50,6 +56,9 @@ async def settle(ends: Ends, planned: Planned, marker: str, steps: Iterable[Step
             case Renumber() as renumber:
                 _renumber(ends, family, number, renumber, report)
             case TakeRemote(keep_aside):
+                moved = [n for n, version_id in local.items() if n != number and version_id == local.get(number)]
+                if moved:  # by a sync that did not live to move the marker, too
+                    _repoint(ends, family, number, max(moved))
                 give_up(ends, planned, contests[number], report, keep_aside=keep_aside)
             case TakeLocal():
                 remote = {path: content for path, content in contests[number].remote.items() if content is not None}
@@ -94,21 +103,20 @@ async def _growth(ends: Ends, raw: str) -> Growth:
 def _renumber(ends: Ends, family: str, number: int, renumber: Renumber, report: Report) -> None:
     old, new = f"{family}/{number}", f"{family}/{renumber.to}"
     tree = ends.tree
+    content = tree.read(f"{old}/{Part.METADATA}")
+    if content is None:
+        return  # somebody removed it meanwhile
+    says = yamlmapping.decode(content, old, _NOUN)
+    data_id = says.get("id")
+    if renumber.new_id is None and isinstance(data_id, str):
+        # First: once the version has moved, nobody would know any more that its records are still to follow.
+        _rewrite_records(ends, {data_id: renumber.to})
     with ExitStack() as held:
         held.enter_context(tree.lock(family))
-        content = tree.read(f"{old}/{Part.METADATA}")
-        if content is None:
-            return  # somebody removed it meanwhile
-        says = yamlmapping.decode(content, old, _NOUN)
-        raw = held.enter_context(tree.open(f"{old}/{Part.RAW}"))
-        if raw is None:
-            raise NotFound(f"{old}/{Part.RAW} is not here, so it cannot be published under another number")
         change = held.enter_context(tree.change(new, f"{family}/{LATEST}"))
-        if not change.claim(new):
+        if ends.file(new).exists():
             return  # somebody writes a version of that number at this moment
-        change.write(f"{new}/{Part.RAW}", iter(lambda: raw.read(CHUNK), b""))
-        body = yamlmapping.encode(renumbered_metadata(says, renumber), _NOUN)
-        change.replace(f"{new}/{Part.METADATA}", body)
+        change.adopt(new, str(_copy(ends, old, yamlmapping.encode(renumbered_metadata(says, renumber), _NOUN))))
         marker = tree.read(f"{family}/{LATEST}")
         if marker is not None and marker.strip() == str(number).encode():
             change.point(f"{family}/{LATEST}", str(renumber.to).encode())
@@ -116,9 +124,43 @@ def _renumber(ends: Ends, family: str, number: int, renumber: Renumber, report: 
         removal.remove_folder(old)
     report.renumbered.append(Renumbered(old, new))
     ends.journal.changes.record([f"{old}/{Part.METADATA}", f"{new}/{Part.METADATA}"])
-    data_id = says.get("id")
-    if renumber.new_id is None and isinstance(data_id, str):
-        _rewrite_records(ends, {data_id: renumber.to})
+
+
+def _copy(ends: Ends, folder: str, described: bytes) -> Path:
+    """A version with other metadata, out of everybody's sight: it comes into place as a whole."""
+    copy = temporary(ends)
+    copy.mkdir(parents=True)
+    try:
+        shutil.copyfile(ends.file(f"{folder}/{Part.RAW}"), copy / Part.RAW)
+    except FileNotFoundError as error:
+        raise NotFound(f"the content of {folder!r} is not here, so it cannot get another number") from error
+    (copy / Part.METADATA).write_bytes(described)
+    if ends.tree.durable:
+        for part in Part:
+            sync_file(str(copy / part))
+    return copy
+
+
+def _finish_moves(ends: Ends, family: str, known: AbstractSet[int]) -> bool:
+    """Remove what a sync moved to a higher number and did not live to remove; say whether there was anything."""
+    numbers: dict[str, list[int]] = {}
+    for number, version_id in _local_ids(ends, family).items():
+        numbers.setdefault(version_id, []).append(number)
+    moved = {old: max(same) for same in numbers.values() for old in same if old != max(same) and old not in known}
+    for old, new in moved.items():
+        _repoint(ends, family, old, new)
+        with ends.tree.lock(family), ends.tree.removal(f"{family}/{old}") as removal:
+            removal.remove_folder(f"{family}/{old}")
+    return bool(moved)
+
+
+def _repoint(ends: Ends, family: str, number: int, new: int) -> None:
+    """Let the marker here follow a version that moved, if it names it."""
+    marker = f"{family}/{LATEST}"
+    with ends.tree.lock(family):
+        if (ends.tree.read(marker) or b"").strip() == str(number).encode():
+            with ends.tree.change(marker) as change:
+                change.point(marker, str(new).encode())
 
 
 def _rewrite_records(ends: Ends, numbers: Mapping[str, int]) -> None:

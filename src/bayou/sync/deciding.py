@@ -4,6 +4,7 @@ from pathlib import Path
 
 from bayou.errors import ErrorKind, NotFound
 from bayou.layout.places import conflict
+from bayou.sync.ends import installing
 from bayou.sync.installing import lock_name
 from bayou.sync.journal import Journal
 from bayou.tree import Tree
@@ -32,8 +33,12 @@ def take_mine(journal: Journal, tree: Tree, path: str) -> None:
             kind=ErrorKind.CONTENT_MISSING,
             remedy=f"Decide for theirs: bayou conflicts take-theirs {path}.",
         )
-    with tree.lock(lock_name(path)), tree.change(path) as change:
-        change.adopt(path, str(kept))
+    with tree.lock(lock_name(path)):
+        # It is synced whatever folder it is in, so it is written as sync writes; but as a change that is ours.
+        done = journal.changing([path])
+        with installing(tree, journal).change(path) as change:
+            change.adopt(path, str(kept))
+        done()
     journal.changes.record([path])
     journal.reports.end_conflict(path)
 

@@ -56,10 +56,10 @@ class Ends:
 
 
 def installing(tree: Tree, journal: Journal) -> Tree:
-    """The same tree, as sync writes to it. All of it is shared: what only this machine has is never synced."""
+    """The same tree, as sync writes to it: whatever the index lists lies below the namespace, in no other tier."""
     return Tree(
         tree.root.parent if tree.namespace else tree.root,
-        tree.root.parent if tree.namespace else tree.root,
+        tree.root,
         namespace=tree.namespace,
         tiers=tree.tiers,
         durable=tree.durable,

@@ -102,7 +102,8 @@ class Planned:
 
     def expected(self, path: str) -> ContentId | None:
         """What the index says of a path that it lists, to the letter: None where it gives no hash."""
-        return None if path in self.hashed else self.listed[path]
+        entry = self.there.entry(path)
+        return entry.sha256 if entry is not None else self.listed[path]
 
 
 async def look(ends: Ends, agreed: Agreed, scope: Scope, *, head: Head | None = None) -> There:
@@ -162,6 +163,18 @@ async def plan(  # noqa: PLR0913 - what to compare, and what is known of it alre
                     del listed[question.path]
                 else:
                     listed[question.path] = hashed[question.path] = content
+
+
+def contradictions(planned: Planned) -> dict[str, str]:
+    """Entries that do not say what lies in the bucket, and of which the plan makes nothing: on their way, or damage."""
+    settled = {member for step in planned.plan.steps for member in step.unit.members}
+    return {
+        path: f"its object does not hold what the index says (sha256 {planned.listed[path]} expected, {found} found)"
+        if found is not None
+        else "the index lists it, and there is no such object"
+        for path, found in planned.objects.items()
+        if path not in settled and planned.listed.get(path) not in (None, found)
+    }
 
 
 def absent(ends: Ends, scope: Scope, *, lazy: bool, check: Check = lambda: None) -> frozenset[str]:

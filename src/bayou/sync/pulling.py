@@ -100,7 +100,6 @@ async def _fetch(
             came = await bring(ends.store, ends.key(path), lambda: temporary(ends), report.moved)
             found = None if came is None else came.content
             if came is None or content not in (None, found):
-                _not_as_listed(path, content, found, report)
                 return {path: found}
             arrived[path] = came
         if arrived or one.gone:
@@ -127,13 +126,6 @@ async def _remove(planned: Planned, installer: Installer, step: Step, report: Re
             report.failed[step.unit.key] = "it was deleted elsewhere, and changed here meanwhile"
     except BayouError as error:
         report.failed[step.unit.key] = str(error)
-
-
-def _not_as_listed(path: str, content: ContentId | None, found: ContentId | None, report: Report) -> None:
-    if found is None:
-        report.failed[path] = "the index lists it, and there is no such object"
-    else:
-        report.failed[path] = f"its object does not hold what the index says (sha256 {content} expected, {found} found)"
 
 
 def temporary(ends: Ends) -> Path:

@@ -158,6 +158,7 @@ class Sync:
             there = await self._look(job, scan, afresh=run.is_interfered)
             absent = planning.absent(ends, job.scope, lazy=job.lazy, check=run.check) if job.pulls else frozenset()
             planned = await planning.plan(ends, scan, there, job.scope, absent=absent, objects=run.objects)
+            report.failed.update(planning.contradictions(planned))
             if run.is_known and await self._is_another_store(planned, pushes=job.pushes):
                 run.is_interfered = True
                 continue

@@ -23,7 +23,7 @@ async def meet(one: Computer, two: Computer) -> None:
     """Afterwards `two` has pushed, and `one` has everything to do."""
     one.write_version(1, b"first")
     one.write_version(1, b"gone", name="old")
-    one.write_version(1, b"line", name="stream", streaming=True)
+    one.write_version(1, b"line", name="stream", version_id="stream", streaming=True)
     for name in ("both", "theirs", "ours", "deleted-here", "deleted-there"):
         one.write(f"logs/{name}", b"0")
     one.write(RECORD.format("001"), record("r1", "running"))
@@ -33,7 +33,7 @@ async def meet(one: Computer, two: Computer) -> None:
     one.write_version(2, b"one's second", version_id="one")
     one.write_version(3, b"one's third")
     one.write(RECORD.format("002"), record("r2", "succeeded", "one"))
-    one.write_version(1, b"line, one's", name="stream", streaming=True)
+    one.write_version(1, b"line, one's", name="stream", version_id="stream", streaming=True)
     one.write("logs/both", b"one's")
     one.write("logs/ours", b"changed by one")
     one.write("logs/new", b"new")
@@ -42,7 +42,7 @@ async def meet(one: Computer, two: Computer) -> None:
 
     two.write_version(2, b"two's second", version_id="two")
     two.write_version(1, b"other", model=OTHER)
-    two.write_version(1, b"line, two's", name="stream", streaming=True)
+    two.write_version(1, b"line, two's", name="stream", version_id="stream", streaming=True)
     two.write(RECORD.format("001"), record("r1", "succeeded"))
     two.write("logs/both", b"two's")
     two.write("logs/theirs", b"changed by two")

@@ -88,11 +88,12 @@ def merge_versions(versions: Versions) -> dict[int, TakeRemote | TakeLocal | Ren
 def _take(number: int, contest: Contest, versions: Versions) -> TakeRemote | TakeLocal | None:
     """Where ours does not need a number of its own."""
     ours, theirs = contest.local, contest.remote
+    elsewhere = {i for side in (versions.local, versions.remote) for n, i in side.items() if n != number}
     if theirs is not None and ours.id == theirs.id:
         if ours.streaming or theirs.streaming:
-            return _GROWN[contest.growth]
+            is_moved = contest.growth is Growth.FORKED and _fork_id(contest) in elsewhere
+            return TakeRemote() if is_moved else _GROWN[contest.growth]
         return TakeRemote(keep_aside=contest.written_here)
-    elsewhere = {i for side in (versions.local, versions.remote) for n, i in side.items() if n != number}
     # Moved before, by a sync that did not live to record it, or by another machine that held the same version.
     return TakeRemote(keep_aside=contest.written_here and ours.streaming) if ours.id in elsewhere else None
 
