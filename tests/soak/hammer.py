@@ -51,6 +51,8 @@ class Wanted(NamedTuple):
     ttl: float
     every: float
     """Seconds between two blows."""
+    blows: int
+    """How many at most: on a busy machine writers could be killed faster than they come to anything."""
 
 
 class Written(NamedTuple):
@@ -140,7 +142,7 @@ def hammer(place: str, wanted: Wanted) -> tuple[Story, list[str]]:
                     writer.process.send_signal(signal.SIGCONT)
                     del stopped[writer]
             victim = writers[dice.randrange(len(writers))]
-            if not victim.is_at_work() or victim in stopped:
+            if not victim.is_at_work() or victim in stopped or story.kills + story.pauses >= wanted.blows:
                 continue
             if dice.random() < 0.6:
                 victim.kill()
@@ -267,6 +269,7 @@ def main() -> int:
     parser.add_argument("--models", type=int, default=4)
     parser.add_argument("--ttl", type=float, default=3.0)
     parser.add_argument("--every", type=float, default=1.0, help="seconds between two blows")
+    parser.add_argument("--blows", type=int, default=100)
     wanted = Wanted(**vars(parser.parse_args()))
     with ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
