@@ -23,7 +23,7 @@ from bayou.storage import FilesystemStore
 from bayou.storage.port import Request, Store
 from bayou.sync.machine import Machine
 from bayou.sync.marking import SETTLING
-from bayou.testing.computers import Computer
+from bayou.testing.computers import Computer, name_of
 from bayou.testing.faults import Chooser, Fault, Faulty, at
 from bayou.testing.legacy import legacy_view
 from bayou.testing.meeting import Stage, check_end, meet, whole
@@ -120,6 +120,21 @@ async def test_every_request_may_fail_or_be_cancelled(folder: Path, fault: Fault
         two.close()
         stage.end()
     assert number > 40
+
+
+async def test_half_a_version_that_a_pull_left_is_completed(folder: Path) -> None:
+    store = MemoryStore()
+    one, two = (computer(folder / name, store, store) for name in ("one", "two"))
+    one.write_version(1, b"1")
+    await one.push()
+    await two.sync()
+    one.write_version(2, b"2")
+    await one.push()
+    two.write(f"{name_of()}/2/raw", b"2")
+    assert (await two.pull()).is_complete
+    assert two.files() == one.files()
+    one.close()
+    two.close()
 
 
 # Death.

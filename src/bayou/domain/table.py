@@ -183,7 +183,9 @@ def _written_here(case: Case) -> Verdict:
 def _both_changed(case: Case) -> Verdict:
     here, there = case.is_whole(case.local), case.is_whole(case.remote)
     if there and not here:
-        return None if case.is_written else (Action.PULL, Reason.MISSING_HERE)
+        # Half of the very same is a pull that was cut off, however fresh it is; half of anything else is being written.
+        is_theirs = case.local.items() <= case.remote.items()
+        return None if case.is_written and not is_theirs else (Action.PULL, Reason.MISSING_HERE)
     if here and not there and case.remote.items() <= case.local.items():
         return Action.PUSH, Reason.ENTRY_LOST
     if not (here and there):

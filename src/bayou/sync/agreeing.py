@@ -16,10 +16,9 @@ from bayou.sync.scan import Scan
 def agree(ends: Ends, agreed: Agreed, planned: Planned, *, pulled: bool) -> None:
     """Record what agrees: files that are the same on both sides, and the parts of which nothing is left to do."""
     base = ends.journal.base
-    for step in planned.plan.steps:
-        if step.action is Action.AGREE:
-            base.forget(path for path in step.unit.members if path not in step.local)
-            base.agree(step.local.items(), as_of=planned.scan.sequence)
+    same = [step for step in planned.plan.steps if step.action is Action.AGREE]
+    base.forget(path for step in same for path in step.unit.members if path not in step.local)
+    base.agree((item for step in same for item in step.local.items()), as_of=planned.scan.sequence)
     there = planned.there
     if planned.scope is not EVERYTHING:
         agreed.open(there.changed)

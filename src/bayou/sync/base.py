@@ -7,7 +7,7 @@ small transactions, since each row is true by itself and others want to mark in 
 import json
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
@@ -18,7 +18,7 @@ import apsw
 from bayou.domain.content import ContentId
 from bayou.sync.database import Database
 from bayou.sync.facts import Row, row, rows
-from bayou.sync.marking import at_or_below, below, is_within
+from bayou.sync.marking import at_or_below, is_within
 
 _Item = TypeVar("_Item")
 
@@ -187,17 +187,17 @@ class BaseRows:
         return ((known.path, known.content) for known in self.rows(within) if known.content is not None)
 
     def rows(self, within: str = "", *, after: str = "") -> Generator[Known]:
-        return self._rows(_ROWS, within, after)
+        return self._rows(_ROWS, [within], after)
 
     def absent(self, within: str = "", *, wanted: bool = False) -> Generator[Known]:
         """What is not here; `wanted`: as far as somebody wants it. Costs nothing where all is here."""
-        return self._rows(_WANTED if wanted else _ABSENT, within)
+        return self._rows(_WANTED if wanted else _ABSENT, [within])
 
-    def in_folder(self, folder: str) -> dict[str, ContentId]:
-        """Paths and contents of a folder with little in it."""
-        first, end = below(self._prefix + folder)
-        found = self._database.read(lambda connection: rows(connection, _ROWS, (self._namespace, first, end)))
-        return {known.path: known.content for known in map(self._known, found) if known.content is not None}
+    def files_in(self, folders: Collection[str]) -> list[tuple[str, ContentId]]:
+        """Paths and contents of many folders, all of one moment."""
+        if not folders:
+            return []
+        return [(known.path, known.content) for known in self._rows(_ROWS, folders) if known.content is not None]
 
     def has_absent(self) -> bool:
         """Whether anything that both sides know is not here (sync spec 4.9): one look, however much there is."""
@@ -234,13 +234,13 @@ class BaseRows:
 
         return self._database.read(intents)
 
-    def _rows(self, select: str, within: str, after: str = "") -> Generator[Known]:
-        inside = self._prefix + within if within else self._namespace
+    def _rows(self, select: str, folders: Iterable[str], after: str = "") -> Generator[Known]:
         with self._database.stream() as connection:
-            for first, end in at_or_below(inside):
-                begin = max(first, f"{self._prefix}{after}\0") if after else first
-                for each in connection.execute(select, (self._namespace, begin, end)):
-                    yield self._known(each)
+            for within in folders:
+                for first, end in at_or_below(self._prefix + within if within else self._namespace):
+                    begin = max(first, f"{self._prefix}{after}\0") if after else first
+                    for each in connection.execute(select, (self._namespace, begin, end)):
+                        yield self._known(each)
 
     def _known(self, found: Row) -> Known:
         path, content, here, wanted = found

@@ -24,7 +24,7 @@ from bayou.sync.ends import Ends
 from bayou.sync.planning import Planned
 from bayou.sync.pulling import temporary
 from bayou.sync.report import Renumbered, Report
-from bayou.sync.views import listed_of_name
+from bayou.sync.views import listed_within
 from bayou.tree.writing import sync_file
 from bayou.wire import metadata, yamlmapping
 
@@ -36,8 +36,8 @@ async def settle(ends: Ends, planned: Planned, marker: str, steps: Iterable[Step
     """Settle all contested versions of one name."""
     family = marker.removesuffix(f"/{LATEST}")
     contests = {_number(step.unit.key): step for step in steps}
-    listed = listed_of_name(ends, planned, family)
-    if _finish_moves(ends, family, _numbers(family, [*listed, *ends.journal.base.in_folder(family)])):
+    listed = listed_within(ends, planned, family)
+    if _finish_moves(ends, family, _numbers(family, [*listed, *(path for path, _ in ends.journal.base.files(family))])):
         return
     local = _local_ids(ends, family)
     contested = {number: await _contest(ends, step) for number, step in contests.items()}
@@ -46,7 +46,10 @@ async def settle(ends: Ends, planned: Planned, marker: str, steps: Iterable[Step
             contested,
             local,
             await _remote_ids(ends, family, listed, local),
-            frozenset(_numbers(family, ends.journal.base.in_folder(family)) | _unfinished(ends, family, local)),
+            frozenset(
+                _numbers(family, (path for path, _ in ends.journal.base.files(family)))
+                | _unfinished(ends, family, local)
+            ),
             frozenset(_numbers(family, [*planned.buried.graves, *planned.objects])),
         )
     )
@@ -219,7 +222,7 @@ async def _remote_ids(
 ) -> dict[int, str]:
     """The ids of the versions that are listed; those that we hold as they are listed are known."""
     found = {}
-    base = ends.journal.base.in_folder(family)
+    base = dict(ends.journal.base.files(family))
     for number in _numbers(family, listed):
         path = f"{family}/{number}/{Part.METADATA}"
         if number in local and listed.get(path) == base.get(path):

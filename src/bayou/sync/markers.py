@@ -9,11 +9,11 @@ from bayou.domain.content import ContentId
 from bayou.domain.merges.markers import merge_latest
 from bayou.domain.plan import Action, Step
 from bayou.domain.units import Kind
-from bayou.layout.artifacts import LATEST, Part, version_of
+from bayou.layout.artifacts import LATEST, version_of
 from bayou.remotes.objects import read
 from bayou.sync.ends import Ends
 from bayou.sync.planning import Planned
-from bayou.sync.views import listed_of_name
+from bayou.sync.views import listed_versions
 
 COMING = frozenset({Action.PUSH, Action.READD})
 GOING = frozenset({Action.DELETE_REMOTE, Action.BURY})
@@ -56,17 +56,19 @@ class Marker:
         return self.sha256 != self.local
 
 
-async def settle(ends: Ends, planned: Planned, step: Step, coming: AbstractSet[int], going: AbstractSet[int]) -> Marker:
-    """Decide where a marker points. `coming` and `going` are versions that the same commit lists and unlists."""
+async def settle(ends: Ends, step: Step, versions: AbstractSet[int]) -> Marker:
+    """Decide where a marker points, among these versions."""
     path = step.unit.key
-    family = path.removesuffix(f"/{LATEST}")
-    listed = listed_of_name(ends, planned, family)
-    numbers = {version_of(file.split("/")[-2]) for file in listed if file.endswith(f"/{Part.METADATA}")}
-    versions = ({number for number in numbers if number is not None} | coming) - going
     says = {content: body async for content, body in _bodies(ends, step, versions)}
     base, local, remote = (_number(says.get(side.get(path) or "")) for side in (step.base, step.local, step.remote))
     to = merge_latest(base, local, remote, versions=versions, renumbered={}).to
     return Marker(step, None if to is None else _body(step, to, says))
+
+
+def versions_of(ends: Ends, planned: Planned, steps: Iterable[Step]) -> dict[str, set[int]]:
+    """The versions that are listed now, by their markers."""
+    names = [step.unit.key.removesuffix(f"/{LATEST}") for step in steps]
+    return {f"{name}/{LATEST}": numbers for name, numbers in listed_versions(ends, planned, names).items()}
 
 
 def moving(steps: Iterable[Step], actions: AbstractSet[Action]) -> dict[str, set[int]]:
@@ -83,15 +85,18 @@ def markers_of(planned: Planned) -> list[Step]:
     return [s for s in planned.plan.steps if s.action is Action.MERGE and s.unit.kind is Kind.LATEST]
 
 
-async def _bodies(ends: Ends, step: Step, versions: set[int]) -> AsyncIterator[tuple[ContentId, bytes]]:
+async def _bodies(ends: Ends, step: Step, versions: AbstractSet[int]) -> AsyncIterator[tuple[ContentId, bytes]]:
     """What each side's marker says, by its hash. Most are the plain number of a version that is known here."""
     path = step.unit.key
     wanted = {content for side in (step.base, step.local, step.remote) if (content := side.get(path))}
     own = ends.tree.read(path)
     highest = max(versions, default=0)
-    candidates = [own[:_MOST_BYTES]] if own is not None else []
-    candidates += [str(number).encode() for number in sorted({*versions, *range(max(1, highest - 8), highest + 9)})]
+    candidates = [] if own is None else [own[:_MOST_BYTES]]
+    numbers = {*versions, *range(max(1, highest - 8), highest + 9)}
+    candidates += (str(number).encode() for number in sorted(numbers, key=lambda number: abs(highest - number)))
     for body in candidates:
+        if not wanted:
+            return
         content = hashlib.sha256(body).hexdigest()
         if content in wanted:
             wanted.discard(content)

@@ -61,17 +61,6 @@ class There:
     paths: frozenset[str] | None = frozenset()
     """Where they do; None: not known, so everywhere."""
     _entries: dict[str, Mapping[str, Entry]] = field(default_factory=dict, repr=False)
-    _families: dict[str, dict[str, dict[str, ContentId | None]]] = field(default_factory=dict, repr=False)
-
-    def family(self, folder: str) -> Mapping[str, ContentId | None]:
-        """What is listed of the versions of a name, where that changed."""
-        part = part_name(f"{folder}/1/{Part.RAW}")
-        if part not in self._families:
-            families: dict[str, dict[str, ContentId | None]] = {}
-            for path, entry in self.entries(part).items():
-                families.setdefault(path.rsplit("/", 2)[0], {})[path] = entry.sha256
-            self._families[part] = families
-        return self._families[part].get(folder, {})
 
     def entries(self, part: str) -> Mapping[str, Entry]:
         if part not in self._entries and self.snapshot is not None:

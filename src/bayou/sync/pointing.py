@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 
+from bayou.domain.plan import Step
 from bayou.errors import BayouError
+from bayou.remotes.objects import each
 from bayou.storage.port import Version
 from bayou.sync import markers
 from bayou.sync.ends import Ends
@@ -13,7 +15,7 @@ from bayou.sync.planning import Planned
 from bayou.sync.report import Report
 
 
-async def point(ends: Ends, planned: Planned, decided: Iterable[Marker]) -> list[Marker]:
+async def point(ends: Ends, planned: Planned, decided: Iterable[Marker], report: Report) -> list[Marker]:
     """Move or remove these here, and let the base say so; what somebody moved meanwhile is left alone."""
     base, sequence = ends.journal.base, planned.scan.sequence
     decided = list(decided)
@@ -24,37 +26,44 @@ async def point(ends: Ends, planned: Planned, decided: Iterable[Marker]) -> list
     if not moving:
         return []
     versions = base.versions([marker.path for marker in moving])
-    moved = []
     with ends.installs.change(*(marker.path for marker in moving)) as change:
         installer = Installer(ends, change, sequence)
-        try:
-            for marker in moving:
-                path, expected = marker.path, Expected(marker.step.local, planned.local.files)
+
+        async def move(marker: Marker) -> bool:
+            path, expected = marker.path, Expected(marker.step.local, planned.local.files)
+            try:
                 if marker.content is None:
-                    done = await installer.remove([path], expected)
-                else:
-                    known = versions.get(path, ("", ""))
-                    version = Version(known[1] if known[0] == marker.sha256 else "")
-                    arrived = Arrived(marker.sha256 or "", len(marker.content), version, marker.content)
-                    done = await installer.install({path: arrived}, expected)
-                moved += [marker] if done else []
+                    return await installer.remove([path], expected)
+                known = versions.get(path, ("", ""))
+                version = Version(known[1] if known[0] == marker.sha256 else "")
+                arrived = Arrived(marker.sha256 or "", len(marker.content), version, marker.content)
+                return await installer.install({path: arrived}, expected)
+            except BayouError as error:
+                report.failed[path] = str(error)
+                return False
+
+        try:
+            moved = await each(ends.pulls, moving, move)
         finally:
             await installer.finish()
-    return moved
+    return [marker for marker, is_moved in zip(moving, moved, strict=True) if is_moved]
 
 
 async def settle_here(ends: Ends, planned: Planned, report: Report) -> None:
     """Move the markers of this cache that are behind; those that are ahead are for a push to tell of."""
     # Also what only a push will list: a marker never goes back behind a version that is on its way.
     coming, going = (markers.moving(planned.plan.steps, actions) for actions in (COMING, GOING))
-    decided = []
-    for step in markers.markers_of(planned):
+    steps = markers.markers_of(planned)
+    listed = markers.versions_of(ends, planned, steps)
+
+    async def settle(step: Step) -> Marker | None:
+        path = step.unit.key
         try:
-            path = step.unit.key
-            marker = await markers.settle(ends, planned, step, coming.get(path, NONE), going.get(path, NONE))
+            return await markers.settle(ends, step, (listed[path] | coming.get(path, NONE)) - going.get(path, NONE))
         except BayouError as error:
-            report.failed[step.unit.key] = str(error)
-            continue
-        if marker.content is not None and not marker.is_news_there:
-            decided.append(marker)
-    report.pulled += [marker.path for marker in await point(ends, planned, decided)]
+            report.failed[path] = str(error)
+            return None
+
+    settled = [marker for marker in await each(ends.pulls, steps, settle) if marker is not None]
+    decided = [marker for marker in settled if marker.content is not None and not marker.is_news_there]
+    report.pulled += [marker.path for marker in await point(ends, planned, decided, report)]

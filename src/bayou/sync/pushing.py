@@ -5,6 +5,7 @@ changed in between contests single changes, which are planned anew; the rest is 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -59,7 +60,8 @@ async def prepare(ends: Ends, planned: Planned, report: Report) -> Prepared:
     changing = [*(step for step in pushes if step.unit.kind is not Kind.VERSION), *markers.markers_of(planned)]
     attempted.attempt(ends.journal.reports, {path: step.local[path] for step in changing for path in step.local})
     report.expect(sum(len(step.local) for step in pushes), sum(_size(planned, p) for s in pushes for p in s.local))
-    phase = _Phase(ends, planned, report, _occupants(ends, planned))
+    listed = markers.versions_of(ends, planned, markers.markers_of(planned))
+    phase = _Phase(ends, planned, report, _occupants(ends, planned), listed, markers.moving(steps, COMING))
     await each(ends.pushes, pushes, phase.send)
     works = await phase.works(step for step in steps if step.unit.key not in phase.broken)
     side = ends.journal.side
@@ -102,6 +104,10 @@ class _Phase:
     planned: Planned
     report: Report
     occupants: Occupants
+    listed: Mapping[str, AbstractSet[int]]
+    """The versions of each name that are listed now, by the name's marker."""
+    coming: Mapping[str, AbstractSet[int]]
+    """Those that are to be."""
     uploaded: dict[str, Uploaded] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     """Units that are not to be listed."""
@@ -185,8 +191,9 @@ class _Phase:
     async def _settle(self, steps: Sequence[Step], moved: Step) -> Marker:
         coming, going = (markers.moving(steps, actions) for actions in (COMING, GOING))
         path = moved.unit.key
-        marker = await markers.settle(self.ends, self.planned, moved, coming.get(path, NONE), going.get(path, NONE))
-        all_coming = markers.moving(self.planned.plan.steps, COMING).get(path, NONE)
+        versions = (self.listed[path] | coming.get(path, NONE)) - going.get(path, NONE)
+        marker = await markers.settle(self.ends, moved, versions)
+        all_coming = self.coming.get(path, NONE)
         is_ahead = moved.local != moved.base and bool(all_coming - coming.get(path, NONE))
         return replace(marker, is_ahead_here=is_ahead)
 
@@ -262,7 +269,7 @@ async def _acknowledge(ends: Ends, planned: Planned, works: Sequence[Work], repo
     base.agree(agreed.items(), as_of=sequence)
     await _bury(ends, planned, burials, report)
     decided = [work.marker for work in works if work.marker is not None]
-    moved = await point(ends, planned, decided)
+    moved = await point(ends, planned, decided, report)
     report.pulled += [marker.path for marker in moved if marker.content is not None and not marker.is_news_there]
     report.pushed += [marker.path for marker in decided if marker.content is not None and marker.is_news_there]
     report.deleted_there += [marker.path for marker in decided if marker.content is None and marker.remote]
