@@ -1,9 +1,8 @@
 """How many requests each kind of work takes, without locks: no more than promised, however much there is."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 
@@ -14,33 +13,13 @@ from bayou.domain.scopes import scope_of
 from bayou.remotes import Change, Changeset, Format
 from bayou.sync import disk
 from bayou.testing.computers import TYPE, Computer, metadata, name_of
-from bayou.testing.memory import MemoryStore
 
 MODELS = [f"0b2f6c1e-7a51-4c3e-9a55-{number:012}" for number in range(50)]
 TIME = "2026-11-02T08:15:30.120Z"
 FORMATS = pytest.mark.parametrize("format_", [Format.DUAL, Format.SHARDED])
 
 
-class Make(Protocol):
-    def __call__(self, name: str, **settings: object) -> Computer: ...
-
-
-@pytest.fixture
-def store() -> MemoryStore:
-    return MemoryStore()
-
-
-@pytest.fixture
-def computer(tmp_path: Path, store: MemoryStore) -> Iterator[Make]:
-    made: list[Computer] = []
-
-    def make(name: str, **settings: object) -> Computer:
-        made.append(Computer(tmp_path / name, store, **settings))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
+Make = Callable[..., Computer]
 
 
 def counted(computer: Computer) -> Counter[str]:

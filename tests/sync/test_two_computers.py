@@ -1,40 +1,16 @@
 """Two computers that share a bucket: each does what its commands do, and in the end both hold the same."""
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Protocol
-
-import pytest
+from collections.abc import Callable
 
 from bayou.domain.modeltypes import ModelType
 from bayou.repository.models import Models
-from bayou.storage.port import Store
 from bayou.testing.computers import Computer, name_of
 from bayou.testing.memory import MemoryStore
 
 STATE = name_of()
 
 
-class Make(Protocol):
-    def __call__(self, name: str, **settings: object) -> Computer: ...
-
-
-@pytest.fixture
-def store() -> MemoryStore:
-    return MemoryStore()
-
-
-@pytest.fixture
-def computer(tmp_path: Path, store: Store) -> Iterator[Make]:
-    made: list[Computer] = []
-
-    def make(name: str, **settings: object) -> Computer:
-        made.append(Computer(tmp_path / name, store, **settings))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
+Make = Callable[..., Computer]
 
 
 async def test_what_one_pushes_the_other_pulls(computer: Make) -> None:
