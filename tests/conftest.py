@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
@@ -30,6 +31,11 @@ settings.register_profile(
     print_blob=True,
 )
 settings.register_profile("explore", settings.get_profile("default"), max_examples=20_000, print_blob=True)
+# Whoever is started in the background of a shell inherits that interrupts are ignored, and so do the commands that it
+# starts; tests interrupt some of these.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or "default"
 settings.load_profile(PROFILE)
 
