@@ -101,6 +101,13 @@ async def test_s3_by_host(witness: Witness, monkeypatch: pytest.MonkeyPatch) -> 
     assert seen.headers["host"] == "bucket.s3.example.com"
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_a_bucket_has_no_host_below_an_address(witness: Witness, host: str) -> None:
+    await ask(S3("bucket", region="us-east-1", endpoint=f"http://{host}:{witness.server_port}"))
+    (seen,) = witness.seen
+    assert seen.path == "/bucket/data/a%20b"
+
+
 @pytest.mark.parametrize("name", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"])
 async def test_s3_at_the_endpoint_of_the_environment(
     witness: Witness, name: str, monkeypatch: pytest.MonkeyPatch

@@ -340,6 +340,17 @@ async def test_nobody_there_is_unavailable(
     assert caught.value.kind is ErrorKind.TRANSIENT
 
 
+@each_call
+async def test_settings_that_make_no_address_are_a_wrong_setting(
+    call: Callable[[Store], Awaitable[object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    with pytest.raises(UsageError) as caught:  # what ends with a number has to be an address
+        await call(open_bare(S3("bucket", region="us-east-1", endpoint="http://store.1:9")))
+    assert caught.value.kind is ErrorKind.INVALID_CONFIG
+
+
 NO_STORE = b"HTTP/1.1 404 Not Found\r\nContent-Type: text/html\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
 PAGE = b"<html><head><title>404 Not Found</title></head></html>"
 

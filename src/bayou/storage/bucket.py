@@ -212,6 +212,9 @@ class _Answer(Fetched):
             return builtins.bytes(await self._result.bytes_async())
 
 
+_PANIC = "RustPanic"  # a class that no module offers
+
+
 @contextmanager
 def _translated(*keys: str) -> Iterator[None]:
     try:
@@ -219,6 +222,10 @@ def _translated(*keys: str) -> Iterator[None]:
     except NotModifiedError:
         raise  # an answer, not a failure
     except (BaseError, OSError, ValueError, NotImplementedError) as error:
+        raise translate(error, *keys) from error
+    except Exception as error:
+        if type(error).__name__ != _PANIC:
+            raise
         raise translate(error, *keys) from error
 
 

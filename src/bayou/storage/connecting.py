@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
@@ -89,13 +90,14 @@ def _s3(location: S3) -> Store:
     from bayou.storage.versions import ETags  # noqa: PLC0415
 
     location = _with_endpoint_of_environment(location)
-    config: dict[str, Any] = {"virtual_hosted_style_request": not location.path_style}
+    by_path = location.path_style or _is_nobodys_parent(location.endpoint)
+    config: dict[str, Any] = {"virtual_hosted_style_request": not by_path}
     if location.region is not None:
         config["region"] = location.region
     if location.endpoint is not None:
         # By this name, as a variable of that name would win over any other.
         config["aws_endpoint_url_s3"] = (
-            location.endpoint if location.path_style else _with_bucket(location.endpoint, location.bucket)
+            location.endpoint if by_path else _with_bucket(location.endpoint, location.bucket)
         )
     credentials = aws_credentials(os.environ, Path.home()).provider
     options = _client_options(location.endpoint, dict(location.headers))
@@ -170,6 +172,16 @@ def _client_options(endpoint: str | None, headers: dict[str, str]) -> "ClientCon
     if headers:
         options["default_headers"] = headers
     return options
+
+
+def _is_nobodys_parent(endpoint: str | None) -> bool:
+    """Whether no bucket can have a host name below this one: it is an address, or this machine's own name."""
+    host = urlsplit(endpoint or "").hostname or ""
+    try:
+        ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    return True
 
 
 def _with_bucket(endpoint: str, bucket: str) -> str:

@@ -77,6 +77,8 @@ _BY_TEXT: Mapping[str, Meaning] = {
     ),
     "The specified container does not exist": _NO_CONTAINER,  # of a delete, which Azure answers in another form
     "Wanted range": _WRONG_RANGE,
+    # An address that settings add up to and that none can be, found when the request was signed.
+    "rust future panicked": _WRONG_SETTINGS,
     "Received non-partial response when range requested": _CANNOT,
 }
 _BY_STATUS: Mapping[int, Meaning] = {
