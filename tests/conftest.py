@@ -7,11 +7,10 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, seed, settings
+from hypothesis import HealthCheck, settings
 
 from bayou.testing.servers import SERVERS, Server
 
@@ -22,14 +21,7 @@ from bayou.testing.servers import SERVERS, Server
 # may be older than itself; it is pinned with @example all the same. `explore` is for a night, or for whoever changed
 # a protocol: HYPOTHESIS_PROFILE=explore .venv/bin/pytest tests/domain
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile(
-    "ci",
-    settings.get_profile("default"),
-    max_examples=1000,
-    derandomize=True,  # for what takes no seed, such as state machines
-    database=None,
-    print_blob=True,
-)
+settings.register_profile("ci", settings.get_profile("default"), max_examples=1000, database=None, print_blob=True)
 settings.register_profile("explore", settings.get_profile("default"), max_examples=20_000, print_blob=True)
 # Whoever is started in the background of a shell inherits that interrupts are ignored, and so do the commands that it
 # starts; tests interrupt some of these.
@@ -40,7 +32,6 @@ PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or "default"
 settings.load_profile(PROFILE)
 
 
-@cache
 def commit() -> str:
     """The commit whose tests these are; "" where git cannot say."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
@@ -49,14 +40,14 @@ def commit() -> str:
     return ""
 
 
-def pytest_report_header() -> str | None:
-    return f"hypothesis: examples of commit {commit() or '(unknown)'}" if PROFILE == "ci" else None
+def pytest_configure(config: pytest.Config) -> None:
+    """Before Hypothesis reads its option: whoever names a seed, such as another commit, gets the examples of that."""
+    if PROFILE == "ci" and config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = commit() or "no commit"
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    test = getattr(item, "obj", None)
-    if PROFILE == "ci" and inspect.isfunction(test) and getattr(test, "is_hypothesis_test", False):
-        seed(commit())(test)
+def pytest_report_header(config: pytest.Config) -> str | None:
+    return f"hypothesis: --hypothesis-seed={config.option.hypothesis_seed}" if PROFILE == "ci" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -417,6 +417,31 @@ SET_BACK: Operation = ("overwrite_index", (), {})
         ("write_version", (0, 0, 0), {"advance": False}),
     ]
 )
+@example(
+    # Ours was deleted by somebody who writes no tombstones, and who then uploads half of another version under an entry
+    # that was set back.
+    [
+        ("write_version", (0, 0, 0), {"advance": False}),
+        ("sync", (0,), {}),
+        ("remember_index", (), {}),
+        ("remove", (0,), {}),
+        ("upload_half", (0, 1), {}),
+        SET_BACK,
+    ]
+)
+@example(
+    # The same, and everybody has what the index says, so that nobody looks at it until the doctor comes.
+    [
+        ("write_version", (0, 0, 0), {"advance": False}),
+        ("sync", (0,), {}),
+        ("sync", (1,), {}),
+        ("sync", (2,), {}),
+        ("remember_index", (), {}),
+        ("remove", (0,), {}),
+        ("upload_half", (0, 1), {}),
+        SET_BACK,
+    ]
+)
 @given(st.lists(st.one_of(*BAYOU, *LEGACY), min_size=8, max_size=40))
 def test_replicas_converge_and_lose_nothing_beside_existing_clients(operations: list[Any]) -> None:
     play(operations, has_legacy=True).settle()

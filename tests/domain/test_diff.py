@@ -214,6 +214,29 @@ def test_half_a_version_in_place_of_ours_that_is_not_listed_any_more_does_not_go
 
 
 @pytest.mark.parametrize(
+    ("base", "local", "objects", "expected"),
+    [
+        # Half of something else under an entry: nobody can have it from there, so it is unlisted, or ours moves.
+        ({}, {}, {RAW: Z, METADATA: None}, (Action.BURY, Reason.OCCUPIED)),
+        ({}, {}, {RAW: None, METADATA: Z}, (Action.BURY, Reason.OCCUPIED)),
+        ({}, state(VERSION, Y), {RAW: Z, METADATA: None}, (MERGE, Reason.OCCUPIED)),
+        ({}, state(VERSION, Y), {RAW: Y, METADATA: None}, (PUSH, Reason.WRITTEN_HERE)),
+        # Half of the very same, all of something else, nothing at all: on its way, or for the doctor.
+        ({}, {}, {RAW: X, METADATA: None}, None),
+        ({}, {}, {RAW: Z, METADATA: Z}, None),
+        ({}, {}, {RAW: Z, METADATA: X}, None),
+        ({}, {}, {RAW: None, METADATA: None}, None),
+        ({}, {}, {RAW: Z}, Ask.OBJECT),
+    ],
+)
+def test_an_entry_over_half_of_something_else_is_dead(base, local, objects, expected) -> None:  # type: ignore[no-untyped-def] # noqa: ANN001
+    listed = Remote(STORE, state(VERSION, X))
+    plan = diff(Base(STORE, base), Local(local), listed, Evidence(objects=objects), classify)
+    assert verdict(plan) == expected
+    assert not any(step.buries for step in plan.steps)
+
+
+@pytest.mark.parametrize(
     ("sides", "facts", "expected"),
     [
         ((None, Y, None), {}, {}),
@@ -225,6 +248,12 @@ def test_half_a_version_in_place_of_ours_that_is_not_listed_any_more_does_not_go
 def test_push_says_what_it_replaces(sides, facts, expected) -> None:  # type: ignore[no-untyped-def] # noqa: ANN001
     (step,) = plan_of(VERSION, sides, **facts).steps
     assert (step.action, step.replaces) == (PUSH, expected)
+
+
+@pytest.mark.parametrize("content", [X, None])
+def test_half_a_version_is_not_pulled(content: str | None) -> None:
+    listed = Remote(STORE, {RAW: content})
+    assert diff(Base(STORE), Local({}), listed, Evidence(), classify) == Plan()
 
 
 def test_half_a_version_is_not_pushed() -> None:
@@ -373,6 +402,15 @@ def test_seed_takes_only_what_agrees() -> None:
         Evidence(objects={"data/t/m/n/1/metadata.yaml": None, "data/t/m/n/1/raw": X}),
     )
 )
+@example(
+    # A dead entry, and half a copy of it here, where the base knows of other bytes that are not here any more.
+    Sides(
+        Base(STORE, {"data/t/m/n/1/raw": Y}),
+        Local({"data/t/m/n/1/raw": X}),
+        Remote(STORE, {"data/t/m/n/1/raw": X}, {"data/t/m/n/1/raw": {X}}),
+        Evidence(),
+    )
+)
 @given(sides())
 def test_nothing_is_deleted_without_evidence_a_tombstone_or_a_missing_object(given_sides: Sides) -> None:
     base, local, remote, evidence = given_sides
@@ -382,7 +420,8 @@ def test_nothing_is_deleted_without_evidence_a_tombstone_or_a_missing_object(giv
         here = step.action is not Action.DELETE_REMOTE
         there = step.action is not Action.DELETE_LOCAL
         listed = {path: content for path, content in step.remote.items() if content is not None}
-        for side in (step.base, step.local if here else {}, listed if there else {}):
+        # The base stands in for what is not here, so what it knows is in `local`, or was deleted, or written over.
+        for side in (step.buries, step.local if here else {}, listed if there else {}):
             proven = all(evidence.deleted.get(path) == base.files.get(path) for path in side)
             buried = all(content in remote.buried.get(path, ()) for path, content in side.items())
             # Either an object of the unit is missing (half a version is none), or it is no longer what the base knew
@@ -419,7 +458,8 @@ def test_unit_has_one_step_or_a_question_and_agreeing_units_have_neither(given_s
     assert asked.isdisjoint(step.unit.key for step in plan.steps if step.unit.kind != "latest")
     for step in plan.steps:
         same = step.base == step.local == step.remote != {}
-        assert not same or step.action in (Action.RESTORE, Action.BURY) or step.unit.kind == "latest"
+        is_displaced = step.reason is Reason.OCCUPIED and not evidence.objects.items() & step.remote.items()
+        assert not same or is_displaced or step.action in (Action.RESTORE, Action.BURY) or step.unit.kind == "latest"
 
 
 @given(sides())

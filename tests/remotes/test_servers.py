@@ -125,6 +125,25 @@ async def test_without_conditional_writes_one_writer_is_safe(
 
 
 @pytest.mark.parametrize("format_", [Format.DUAL, Format.SHARDED])
+async def test_an_index_that_was_written_again_as_it_was_can_be_changed(
+    conditional: Server, open_bucket: OpenBucket, tmp_path: Path, format_: Format
+) -> None:
+    """The same bytes need not have the version that they had: on GCS a look sees no change, and a write does."""
+    async with open_bucket(conditional) as store:
+        machine = Machine(store, "infra", cache=tmp_path)
+        await machine.push(version("a", 1))
+        if format_ is Format.SHARDED:
+            await machine.remote.migrate(lambda: True)
+        await machine.view()
+        keys = [KEYS.monolith, *[meta.key async for page in store.list("infra/_index") for meta in page]]
+        for key in keys:
+            await store.put(key, await (await store.get(key)).bytes())
+        assert len((await machine.push(version("a", 2))).committed) == 2
+        await both_see(store, machine, {*version("a", 1), *version("a", 2)})
+        machine.remote.close()
+
+
+@pytest.mark.parametrize("format_", [Format.DUAL, Format.SHARDED])
 async def test_committers_that_race_on_a_real_store_lose_nothing(
     conditional: Server, open_bucket: OpenBucket, format_: Format
 ) -> None:

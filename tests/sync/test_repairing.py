@@ -144,6 +144,22 @@ async def test_what_nobody_has_any_more_is_unlisted_and_the_rest_of_it_put_aside
     assert key(f"{STATE}/2/metadata.yaml") not in store.objects
 
 
+async def test_the_first_half_of_a_push_keeps_its_place_when_the_old_entry_over_it_is_unlisted(
+    computer: Make, store: MemoryStore, form: Format
+) -> None:
+    one = await pushed(computer, form)
+    key = one.ends.key
+    for part in ("raw", "metadata.yaml"):
+        await store.delete(key(f"{STATE}/2/{part}"))
+    await store.put(key(f"{STATE}/2/raw"), b"half")
+    doctor = computer("doctor")
+    assert actions(await mend(doctor, grace=GRACE))[f"{STATE}/2"] is Action.UNLIST
+    assert store.objects[key(f"{STATE}/2/raw")][0] == b"half"
+    assert not any("/quarantine/" in name for name in store.objects)
+    await one.sync()
+    assert one.files()[f"{STATE}/3/raw"] == b"two"
+
+
 async def test_an_index_that_contradicts_a_file_is_corrected_when_no_upload_takes_so_long(
     computer: Make, store: MemoryStore, form: Format
 ) -> None:

@@ -12,10 +12,12 @@ from bayou.locks.opening import open_cells
 from bayou.remotes import ObjectRemote
 from bayou.storage import connect
 from bayou.storage.probing import Ability
-from bayou.testing.computers import Computer
+from bayou.testing.computers import Computer, name_of
+from bayou.testing.legacy import LegacyWriter, legacy_view
 from bayou.testing.meeting import check_end, meet
 from bayou.testing.servers import Server
 
+KEYS = Keyspace()
 CONDITIONAL = ["ministack", "seaweedfs", "fake_gcs", "azurite"]
 
 
@@ -43,7 +45,7 @@ def computer(tmp_path: Path) -> Iterator[Callable[..., Computer]]:
     made: list[Computer] = []
 
     def make(name: str, location: Location, *, writers: Ability = Ability.YES) -> Computer:
-        locks = Locks(lambda: open_cells(location, several_writers=writers), Keyspace(), ttl=5)
+        locks = Locks(lambda: open_cells(location, several_writers=writers), KEYS, ttl=5)
         conditional = writers is Ability.YES
         one = Computer(tmp_path / name, connect(location), locks=locks, conditional=conditional)
         made.append(one)
@@ -85,6 +87,43 @@ async def test_two_computers_agree(
         one.delete("logs/first")
         await one.sync()
     await both_meet(one, two)
+
+
+@pytest.mark.parametrize("name", CONDITIONAL)
+@pytest.mark.parametrize("sharded", [False, True], ids=["dual", "sharded"])
+async def test_half_of_another_version_under_an_old_entry_costs_a_number_and_no_version(
+    name: str,
+    request: pytest.FixtureRequest,
+    locate: Callable[[Server], Location],
+    computer: Callable[..., Computer],
+    *,
+    sharded: bool,
+) -> None:
+    location = locate(request.getfixturevalue(name))
+    one, two = computer("one", location), computer("two", location)
+    store, state = one.ends.store, name_of()
+    one.write_version(1, b"ours")
+    await one.sync()
+    if sharded:
+        await one.ends.remote.migrate(lambda: True)
+    files = {path for path in one.files() if path.startswith(f"{state}/1/")}
+    keys = [KEYS.monolith, *[meta.key async for page in store.list("_index") for meta in page]]
+    old_index = {key: await (await store.get(key)).bytes() for key in keys if key != KEYS.meta}
+    # An existing client deletes it, and is half through another version when a third one writes what it knew before.
+    for path in files:
+        await store.delete(path)
+    await LegacyWriter(store, KEYS).commit({}, files)
+    await store.put(f"{state}/1/raw", b"half")
+    for key, content in old_index.items():
+        await store.put(key, content)
+    for each in (two, one, two):
+        await each.sync()
+    for each in (one, two):
+        found = each.files()
+        assert found.keys() == {f"{state}/2/raw", f"{state}/2/metadata.yaml", f"{state}/latest"}
+        assert (found[f"{state}/2/raw"], found[f"{state}/latest"]) == (b"ours", b"2")
+    assert await (await store.get(f"{state}/1/raw")).bytes() == b"half"
+    assert not files & (await legacy_view(store, KEYS)).keys()
 
 
 async def test_a_large_file_comes_over(

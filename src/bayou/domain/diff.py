@@ -8,7 +8,7 @@ from bayou.domain.evidence import Evidence
 from bayou.domain.plan import Action, Ask, Plan, Question, Reason, Step, Stop
 from bayou.domain.sides import Base, Local, Remote
 from bayou.domain.table import Case, judge
-from bayou.domain.units import Classify, Kind, Unit
+from bayou.domain.units import Classify, Unit
 
 DELETIONS_ALWAYS_ALLOWED = 100
 DELETIONS_ALLOWED_IN_TEN = 1
@@ -29,11 +29,12 @@ def diff(  # noqa: PLR0913 - three sides, and what is known about them
     for unit, paths in sides.differing_units():
         unknown = sides.unknown(paths)
         if unknown:
-            # Nothing of it is known here, so there is nothing to compare: the download will tell its hash.
-            if sides.is_unheard_of(paths):
-                steps[unit.key] = Step(unit, Action.PULL, Reason.WRITTEN_THERE, remote=_pick(sides.listed, paths))
-            else:
+            # Nothing of it is known here, so there is nothing to compare: the download will tell its hash. Half of a
+            # version lies there where a bucket without an index is looked at, and is on its way.
+            if not sides.is_unheard_of(paths):
                 questions |= unknown
+            elif sides.listed.keys() >= {*unit.members}:
+                steps[unit.key] = Step(unit, Action.PULL, Reason.WRITTEN_THERE, remote=_pick(sides.listed, paths))
             continue
         case = sides.case(unit, paths)
         verdict = judge(case)
@@ -114,14 +115,12 @@ class _Sides:
             is_missing=not paths.isdisjoint(self.local.missing),
             is_deleted=bool(base) and base.keys() <= self.deleted,
             is_written=not paths.isdisjoint(self.evidence.written),
-            is_resurrected=False,
+            dead=None,
             buried=self.buried,
             objects=self.evidence.objects,
         )
-        # A marker is a number: that it says what it said before its deletion does not make it the same marker.
-        if unit.kind is not Kind.LATEST and case.is_buried(listed):
-            return case._replace(remote={}, contradicted={}, is_resurrected=True)
-        return case
+        dead = case.death()
+        return case if dead is None else case._replace(remote={}, contradicted={}, dead=dead)
 
     def unsettled_markers(self, steps: Mapping[str, Step]) -> dict[str, Step]:
         """The markers whose versions this plan deletes or contests: they may have to point elsewhere."""

@@ -18,7 +18,7 @@ class Action(StrEnum):
     READD = "readd"  # list an object that the index lost, as it lies there
     DELETE_LOCAL = "delete_local"
     DELETE_REMOTE = "delete_remote"  # unlist; the object is queued for the sweep
-    BURY = "bury"  # delete on both sides: what was deleted before came back
+    BURY = "bury"  # delete on both sides: the index lists what is dead
     AGREE = "agree"  # no transfer; only the base learns
     MERGE = "merge"  # `bayou.domain.merges` says what becomes of it
 
@@ -37,7 +37,7 @@ class Reason(StrEnum):
     SAME_CONTENT = "same_content"
     IMMUTABLE = "immutable"  # one side changed what must not change
     BOTH_CHANGED = "both_changed"
-    OCCUPIED = "occupied"  # half of something else lies where ours was to go
+    OCCUPIED = "occupied"  # half of something else lies where ours was to go, or what the index lists
     VERSIONS_CHANGED = "versions_changed"  # the marker's versions were deleted or are contested
 
 

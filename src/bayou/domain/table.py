@@ -21,7 +21,7 @@ class Case(NamedTuple):
     local: State
     """What was not looked at, is not hydrated or is missing counts as base."""
     remote: State
-    """What is listed, without what is dead because tombstones name it."""
+    """What is listed, without what is dead."""
     contradicted: State
     """Entries that do not say what a look at their object found."""
     is_here: bool
@@ -31,8 +31,8 @@ class Case(NamedTuple):
     """What the base holds was deleted here on purpose, even if other content took its place."""
     is_written: bool
     """Written here since the last push, even if with the bytes that it had before."""
-    is_resurrected: bool
-    """The index lists what tombstones name."""
+    dead: Reason | None
+    """Why what the index lists is dead, if it is: `remote` is without it."""
     buried: Graves
     objects: Mapping[str, ContentId | None]
 
@@ -54,6 +54,20 @@ class Case(NamedTuple):
             and content not in (self.local.get(path), may_go.get(path))
             and content not in self.buried.get(path, ())
         }
+
+    def death(self) -> Reason | None:
+        """Why what the index lists is dead: tombstones name it, or half of something else lies in its place, so that
+        nobody can have it from there. A marker is a number: that it says what it said before its deletion does not make
+        it the same marker.
+        """
+        if self.unit.kind is Kind.LATEST:
+            return None
+        if self.is_buried(self.remote):
+            return Reason.RESURRECTED
+        found = self.found(self.unit.members) or {}
+        there = {path: content for path, content in found.items() if content is not None}
+        is_other = bool(there) and not there.items() & self.remote.items()
+        return Reason.OCCUPIED if self.remote and is_other and not self.is_whole(there) else None
 
     def found(self, paths: Iterable[str]) -> dict[str, ContentId | None] | None:
         """What the bucket holds at these paths; None while nobody has looked."""
@@ -86,8 +100,8 @@ def judge(case: Case) -> Verdict:
     action = verdict[0] if isinstance(verdict, tuple) else verdict
     if action is Action.PUSH and case.in_the_way():
         return _occupied(case)
-    if case.is_resurrected and action not in _LISTS_SOMETHING_ELSE:
-        return Action.BURY, Reason.RESURRECTED
+    if case.dead is not None and action not in _LISTS_SOMETHING_ELSE:
+        return Action.BURY, case.dead
     return verdict
 
 
@@ -96,7 +110,10 @@ _LISTS_SOMETHING_ELSE = frozenset({Action.PUSH, Action.READD, Action.MERGE, *Ask
 
 def _contradiction(case: Case) -> Verdict:
     """The index and the bucket disagree. If the bucket holds what we hold, the entry was set back by a stale writer."""
-    if case.local and case.found(case.unit.members) == case.local and not case.is_buried(case.local):
+    found = case.found(case.unit.members)
+    if found is None:
+        return Ask.OBJECT
+    if case.local and found == case.local and not case.is_buried(case.local):
         return Action.READD, Reason.ENTRY_LOST
     return None  # in flight: look again at the next head
 
@@ -163,7 +180,7 @@ def _unlisted(case: Case) -> Verdict:
     there = {path: content for path, content in found.items() if content is not None}
     if len(there) == len(found) and not case.is_buried(there):
         return Action.READD, Reason.ENTRY_LOST
-    if not there and not case.is_resurrected:
+    if not there and case.dead is None:
         return Action.DELETE_LOCAL, Reason.OBJECT_GONE
     return (Action.PUSH, Reason.ENTRY_LOST) if case.is_here else (Action.DELETE_LOCAL, Reason.OBJECT_GONE)
 

@@ -3,13 +3,14 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from bayou.errors import Conflict
 from bayou.remotes.changes import StillHeld
 from bayou.remotes.looking import Place
-from bayou.storage.port import ABSENT, Version
+from bayou.storage.port import ABSENT, Fetched, Store, Version, Wrapper
 
 Result = TypeVar("Result")
 
@@ -25,12 +26,28 @@ class LostRaceError(Exception):
         self.key = key
 
 
+class _Doubting(Wrapper):
+    """A store that reads what is doubted also where it seems unchanged. The same bytes written again are unchanged for
+    whoever looks at their ETag, and on GCS another version for whoever writes over them.
+    """
+
+    def __init__(self, inner: Store, doubted: AbstractSet[str]) -> None:
+        super().__init__(inner)
+        self._doubted = doubted
+
+    async def get_if_changed(self, key: str, version: Version) -> Fetched | None:
+        return await (self.get(key) if key in self._doubted else self.inner.get_if_changed(key, version))
+
+
 @dataclass(slots=True)
 class Attempt:
     place: Place
     still_held: StillHeld
     doubted: set[str] = field(default_factory=set)
     """Keys of objects that were not what they were vouched for. They are read, whatever anything says of them."""
+
+    def __post_init__(self) -> None:
+        self.place = replace(self.place, store=_Doubting(self.place.store, self.doubted))
 
     def require_lock(self) -> None:
         if not self.still_held():

@@ -19,7 +19,7 @@ async def commit(place: Place, changeset: Changeset, still_held: StillHeld, stor
     attempt = Attempt(place, still_held)
 
     async def once() -> Commit:
-        head = await look(place, closely=True)
+        head = await look(attempt.place, closely=True)
         commit_to = sharded.commit if head.format is Format.SHARDED else dual.commit
         done = await commit_to(attempt, changeset, head)
         undisturbed = not attempt.doubted and not done.imported and not done.repaired

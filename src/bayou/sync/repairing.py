@@ -183,16 +183,18 @@ class _Surgeon:
         await self._remove(line.path for line in fix.lines)
 
     async def put_aside(self, fix: Fix) -> None:
-        """What is left of a unit of which a part is lost: out of everybody's way, where it can be found again."""
+        """What is left of a unit of which a part is lost: out of everybody's way, where it can be found again. What is
+        young stays: it may be the first half of a push.
+        """
         listed = await self.ends.remote.load()
-        left = [line.path for line in fix.lines if line.object_size is not None]
-        if any(listed.find(path) is not None for path in left):
+        paths = [line.path for line in fix.lines]
+        left = {path: lies for path in paths if (lies := await self._lies(path)) is not None}
+        is_young = any(nanoseconds(lies.meta) > self.settled_ns for lies in left.values())
+        if is_young or any(listed.find(path) is not None for path in left):
             return
-        for path in left:
-            lies = await self._lies(path)
-            if lies is not None:
-                aside = self.ends.remote.place.keys.control(f"bayou/quarantine/{lies.content[:16]}/{path}")
-                await self.ends.store.copy(self.ends.key(path), aside)
+        for path, lies in left.items():
+            aside = self.ends.remote.place.keys.control(f"bayou/quarantine/{lies.content[:16]}/{path}")
+            await self.ends.store.copy(self.ends.key(path), aside)
         await self._remove(left)
 
     async def _remove(self, paths: Iterable[str]) -> None:

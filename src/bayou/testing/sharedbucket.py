@@ -62,8 +62,11 @@ class Bucket:
                 self.remove(there)
 
     def repair(self) -> None:
-        """What `doctor` does about entries that contradict their objects for longer than any upload takes."""
-        self.index = {path: self.holds(path) for path in self.index if path in self.objects}
+        """What `doctor` does about entries that contradict their objects for longer than any upload takes: the index
+        says what lies there, and nothing of a version of which a part is lost.
+        """
+        whole = [path for path in self.index if all(member in self.objects for member in classify(path).members)]
+        self.index = {path: self.holds(path) for path in whole}
         for path in [path for path in self.index if classify(path).kind is Kind.LATEST]:
             if path.replace("latest", f"{int(self.objects[path])}/raw") not in self.index:
                 self.remove([path])
