@@ -145,14 +145,14 @@ class Cache:
         """The digest of each part of the monolith, by name."""
         return dict(self._rows("SELECT name, digest FROM piece WHERE namespace = ?", (namespace,)))
 
-    def saw_pieces(self, namespace: str, parts: Mapping[str, Part | str]) -> None:
-        """The monolith consists of these and no others; a digest stands for a part that is known."""
+    def saw_pieces(self, namespace: str, parts: Iterable[tuple[str, Part | str]]) -> dict[str, str]:
+        """The monolith consists of these and no others; a digest stands for a part that is known. Gives all digests."""
         with self.together():
-            before = self.pieces(namespace)
-            digests = {name: part.digest if isinstance(part, Part) else part for name, part in parts.items()}
-            for part in parts.values():
+            before, digests = self.pieces(namespace), {}
+            for name, part in parts:
                 if isinstance(part, Part):
                     self.keep(part)
+                digests[name] = part.digest if isinstance(part, Part) else part
             self._connection.executemany(
                 "INSERT OR REPLACE INTO piece VALUES (?, ?, ?)",
                 ((namespace, name, digest) for name, digest in digests.items() if before.get(name) != digest),
@@ -162,6 +162,7 @@ class Cache:
                 ((namespace, name) for name in before.keys() - digests.keys()),
             )
             self._release(digest for name, digest in before.items() if digests.get(name) != digest)
+        return digests
 
     # Notes: anything else, as JSON.
 

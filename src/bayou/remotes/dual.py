@@ -103,7 +103,7 @@ async def _write_monolith(attempt: Attempt, known: Monolith, new: Mapping[str, P
     body = monoliths.encoded(place, replace(known, digests=digests, last_pulled=pulled))
     attempt.require_lock()
     version = await attempt.replace(place.keys.monolith, body, known.version or None)
-    return monoliths.keep(place, version, digests, known.extra, pulled)
+    return monoliths.keep(place, version, digests.items(), known.extra, pulled)
 
 
 # The copies.
@@ -156,14 +156,16 @@ async def repair(
     """
     place = attempt.place
     left_over = [name for name, listed in there.items() if name not in digests and listed.size != len(EMPTY.body)]
-    wanted = [*((name, place.cache.part(digest)) for name, digest in digests.items()), *((n, EMPTY) for n in left_over)]
+    place.cache.keep(EMPTY)
+    wanted = [*digests.items(), *((name, EMPTY.digest) for name in left_over)]
     results = await each(place.width, wanted, lambda item: _repair(attempt, *item, there.get(item[0])))
     versions = {name: version for (name, _), (version, _) in zip(wanted, results, strict=True) if name in digests}
     return versions, tuple(name for (name, _), (_, wrong) in zip(wanted, results, strict=True) if wrong)
 
 
-async def _repair(attempt: Attempt, name: str, part: Part, listed: Listed | None) -> tuple[str, bool]:
+async def _repair(attempt: Attempt, name: str, digest: str, listed: Listed | None) -> tuple[str, bool]:
     place = attempt.place
+    part = place.cache.part(digest)
     if listed is None:
         return await write_shard(attempt, name, part, None), True
     known = place.cache.shard(place.namespace, name)

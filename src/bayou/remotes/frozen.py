@@ -75,7 +75,7 @@ async def settle(attempt: Attempt, frozen: Frozen) -> str | None:
             version = await attempt.replace(place.keys.monolith, body, version)
         except LostRaceError:
             return None
-        monoliths.keep(place, version, marked.digests, marked.extra, marked.last_pulled)
+        monoliths.keep(place, version, marked.digests.items(), marked.extra, marked.last_pulled)
     await attempt.replace(copy_key(place), body, frozen.copy_version)
     place.cache.write_note(place.namespace, _SETTLED, version)
     place.cache.write_note(place.namespace, _LOOKED, place.now())

@@ -79,6 +79,12 @@ async def shard_now(place: Place, name: str, *, known_good: str | None = None) -
     return Seen(part, blob.version)
 
 
+async def _kept(place: Place, name: str) -> tuple[str, str | None]:
+    """The digest of a shard as it is, and its version: its bytes are in the cache, and in no memory."""
+    seen = await shard_now(place, name)
+    return seen.part.digest, seen.version
+
+
 async def _discovered(place: Place, scope: Scope, head: Head) -> Snapshot:
     parts = (await discover(place)).parts
     for part in parts.values():
@@ -103,9 +109,9 @@ async def _sharded(place: Place, scope: Scope, head: Head) -> Snapshot | None:
             fresh += [name] if have.seen != seen_under else []
         else:
             stale.append(name)
-    for name, seen in zip(stale, await each(place.width, stale, lambda n: shard_now(place, n)), strict=True):
-        if seen.version is not None:
-            digests[name] = seen.part.digest
+    for name, (digest, version) in zip(stale, await each(place.width, stale, lambda n: _kept(place, n)), strict=True):
+        if version is not None:
+            digests[name] = digest
         elif name in meta.partitions:
             missing.append(name)
     _note_unvouched(place, head, [name for name in stale if name in digests])
@@ -167,10 +173,10 @@ async def _from_shards(place: Place, scope: Scope, head: Head) -> dict[str, str]
     stale = [name for name in names if name not in have]
     if not head.is_vouched or (scope.models is None and len(stale) > _FEW):
         return None
-    for name, seen in zip(stale, await each(place.width, stale, lambda n: shard_now(place, n)), strict=True):
-        if seen.version != head.vouched[name]:
+    for name, (digest, version) in zip(stale, await each(place.width, stale, lambda n: _kept(place, n)), strict=True):
+        if version != head.vouched[name]:
             return None  # a late or a failed write of somebody else, or a commit under way
-        have[name] = seen.part.digest
+        have[name] = digest
     return {name: have[name] for name in names}
 
 

@@ -1,14 +1,18 @@
-"""The monolith: read whole, and kept part by part."""
+"""The monolith: read piece by piece, and kept part by part."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from io import BytesIO
 from typing import Any, Final
 
+from bayou.remotes.gathering import Gathering
 from bayou.remotes.looking import Format, Place, damaged, decode_meta
-from bayou.remotes.objects import Unchanged, read, read_if_changed
-from bayou.remotes.parts import Part, joined, regroup
+from bayou.remotes.objects import Unchanged, read, taken
+from bayou.remotes.parts import Part, joined
+from bayou.storage.port import Fetched
 from bayou.wire import index as index_form
 from bayou.wire.index import Index
+from bayou.wire.pieces import Pieces
 
 _PIECES = "pieces"
 
@@ -40,13 +44,16 @@ def cached(place: Place) -> Monolith | None:
 
 
 def keep(
-    place: Place, version: str, parts: Mapping[str, Part | str], extra: Mapping[str, object], last_pulled: str | None
+    place: Place,
+    version: str,
+    parts: Iterable[tuple[str, Part | str]],
+    extra: Mapping[str, object],
+    last_pulled: str | None,
 ) -> Monolith:
     with place.cache.together():
-        place.cache.saw_pieces(place.namespace, parts)
+        digests = place.cache.saw_pieces(place.namespace, parts)
         note = {"version": version, "extra": dict(extra), "lastPulled": last_pulled}
         place.cache.write_note(place.namespace, _PIECES, note)
-    digests = {name: part.digest if isinstance(part, Part) else part for name, part in parts.items()}
     return Monolith(version, digests, extra, last_pulled)
 
 
@@ -59,12 +66,19 @@ async def current(place: Place) -> Monolith | None:
 
 async def unless(place: Place, version: str | None) -> Monolith | Unchanged | None:
     """The monolith, unless it is still that version."""
-    key = place.keys.monolith
-    answer = await read(place.store, key) if version is None else await read_if_changed(place.store, key, version)
-    if answer is None or isinstance(answer, Unchanged):
-        return answer
-    index = index_form.decode_monolith(answer.content, key)
-    return keep(place, answer.version, regroup(index), index.extra, index.last_pulled)
+    return await taken(place.store, place.keys.monolith, version, lambda fetched: _arriving(place, fetched))
+
+
+async def _arriving(place: Place, fetched: Fetched) -> Monolith:
+    pieces = Pieces(place.keys.monolith)
+    with Gathering() as gathering:
+        async for chunk in fetched.chunks():
+            piece = pieces.feed(chunk)
+            if piece is not None:
+                gathering.add(piece)
+        last = pieces.end()
+        gathering.add(last)
+        return keep(place, fetched.version, gathering.parts(), last.extra, last.last_pulled)
 
 
 async def is_overtaken(place: Place, monolith: Monolith) -> bool:
@@ -89,5 +103,7 @@ def assemble(place: Place, monolith: Monolith) -> Index:
 def encoded(place: Place, monolith: Monolith) -> bytes:
     """The same as the object says it. No part is decoded for that, however many there are."""
     bodies = (place.cache.part(digest).body for digest in monolith.digests.values())
-    body = index_form.join_shards(bodies, extra=monolith.extra, last_pulled=monolith.last_pulled)
-    return index_form.encode_monolith(assemble(place, monolith)) if body is None else body
+    document = BytesIO()  # which gives its bytes away without a copy: they may be hundreds of megabytes
+    if index_form.join_shards(bodies, document.write, extra=monolith.extra, last_pulled=monolith.last_pulled):
+        return document.getvalue()
+    return index_form.encode_monolith(assemble(place, monolith))

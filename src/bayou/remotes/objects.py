@@ -34,32 +34,31 @@ UNCHANGED = Unchanged.UNCHANGED
 
 async def read(store: Store, key: str) -> Blob | None:
     """The object, or None if it is missing. Any other failure is raised: it never means "missing"."""
-    return await _whole(key, lambda: store.get(key))
+    answer = await taken(store, key, None, _whole)
+    return answer if isinstance(answer, Blob) else None
 
 
 async def read_if_changed(store: Store, key: str, version: str) -> Blob | Unchanged | None:
-    unchanged = False
-
-    async def get() -> Fetched | None:
-        nonlocal unchanged
-        fetched = await store.get_if_changed(key, Version(version))
-        unchanged = fetched is None
-        return fetched
-
-    blob = await _whole(key, get)
-    return UNCHANGED if unchanged else blob
+    return await taken(store, key, version, _whole)
 
 
-async def _whole(key: str, get: Callable[[], Awaitable[Fetched | None]]) -> Blob | None:
+async def taken(
+    store: Store, key: str, known: str | None, take: Callable[[Fetched], Awaitable[Result]]
+) -> Result | Unchanged | None:
+    """What `take` makes of the object, unless it still has the version that is known; None if it is missing."""
     for _ in range(_TRIES):
         try:
-            fetched = await get()
-            return None if fetched is None else Blob(await fetched.bytes(), fetched.version, fetched.meta.modified)
+            fetched = await (store.get(key) if known is None else store.get_if_changed(key, Version(known)))
+            return UNCHANGED if fetched is None else await take(fetched)
         except NotFound:
             return None
         except Conflict:
             continue  # it changed while it was read
     raise Unavailable(f"{key!r} changes faster than it can be read")
+
+
+async def _whole(fetched: Fetched) -> Blob:
+    return Blob(await fetched.bytes(), fetched.version, fetched.meta.modified)
 
 
 async def each(width: int, items: Iterable[Item], work: Callable[[Item], Awaitable[Result]]) -> list[Result]:

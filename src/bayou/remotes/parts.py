@@ -58,6 +58,11 @@ def part_name(path: str) -> str:
 
 def regroup(index: Index) -> dict[str, Part]:
     """The parts of a monolith, each with its entries in their order: so existing clients write them too."""
+    return {name: part_of(part) for name, part in grouped(index).items()}
+
+
+def grouped(index: Index) -> dict[str, Index]:
+    """The entries of each part."""
     entries: dict[str, dict[str, Entry]] = {}
     extra: dict[str, dict[str, Mapping[str, object]]] = {}
     skipped: dict[str, dict[str, Skipped]] = {}
@@ -70,12 +75,10 @@ def regroup(index: Index) -> dict[str, Part]:
         # A hostile path makes a hostile name. It stays what it is, where it leads nowhere.
         skipped.setdefault(UNPARTITIONED if partition_fault(partition) else partition, {})[path] = bad
     return {
-        partition: part_of(
-            Index(
-                entries.get(partition, {}),
-                entry_extra=extra.get(partition, {}),
-                skipped=skipped.get(partition, {}),
-            )
+        partition: Index(
+            entries.get(partition, {}),
+            entry_extra=extra.get(partition, {}),
+            skipped=skipped.get(partition, {}),
         )
         for partition in dict.fromkeys([*entries, *skipped])
     }

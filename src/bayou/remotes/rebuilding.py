@@ -174,7 +174,7 @@ async def _dual(attempt: Attempt, remains: _Remains) -> Rebuilt:
         attempt.require_lock()
         body = encode_monolith(replace(seen, entries=entries))
         version = await attempt.replace(place.keys.monolith, body, remains.monolith_version)
-        known = monoliths.keep(place, version, parts, {}, None)
+        known = monoliths.keep(place, version, parts.items(), {}, None)
         recovered = tuple(sorted(entries))
     attempt.require_lock()
     versions, repaired = await dual.repair(attempt, known.digests, remains.there)

@@ -2,13 +2,17 @@
 
 A part that still says what it said then holds nothing new, so nobody has to compare it; of one that changed, only what
 changed in it. Every part that the base holds anything of is named here: without a digest it is open, and compared with
-all of the base.
+the base, in SQL.
 """
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from bayou.layout.scoping import covers
 from bayou.remotes import Snapshot
+from bayou.remotes.parts import part_name
+from bayou.sync.base import BaseRows
 from bayou.sync.reports import Reports
 
 OPEN = ""
@@ -44,14 +48,22 @@ class Agreed:
             self.reports.set_note(_HEAD, head.encode())
 
 
-def changed_paths(snapshot: Snapshot, agreed: Mapping[str, str], parts: Iterable[str]) -> set[str] | None:
-    """On which paths these parts say something else than what was agreed on; None where that is not known any more."""
+def changed_paths(base: BaseRows, snapshot: Snapshot, agreed: Mapping[str, str], parts: Iterable[str]) -> set[str]:
+    """On which paths these parts say something else than what was agreed on: of an open part, than the base says."""
     changed: set[str] = set()
+    unknown: list[str] = []
     for name in parts:
         part = snapshot.cache.find(agreed[name]) if name in agreed else None
         if part is None:
-            return None
+            unknown.append(name)
+            continue
         before = {path: entry.sha256 for path, entry in part.index(name).entries.items()}
         after = {path: entry.sha256 for path, entry in snapshot.entries(name).items()}
         changed |= {path for path in before.keys() | after.keys() if before.get(path, "") != after.get(path, "")}
-    return changed
+    return changed | _differing(base, snapshot, frozenset(unknown)) if unknown else changed
+
+
+def _differing(base: BaseRows, snapshot: Snapshot, parts: AbstractSet[str]) -> set[str]:
+    """Where the base says something else than these parts."""
+    listed = ((path, entry.sha256) for name in parts for path, entry in snapshot.entries(name).items())
+    return base.differing(listed, lambda path: part_name(path) in parts and covers(snapshot.scope, path))

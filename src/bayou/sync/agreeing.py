@@ -84,13 +84,9 @@ def _content(known: Known | None) -> ContentId | None:
 def _open_parts(ends: Ends, planned: Planned) -> set[str]:
     """Parts that say something that the base does not."""
     there = planned.there
-    paths = there.paths
-    if paths is None:
-        listed = {path for part in there.changed for path in there.entries(part)}
-        paths = frozenset(listed | {path for path in planned.base if part_name(path) in there.changed})
-    known = ends.journal.base.get(paths)
+    known = ends.journal.base.get(there.paths)
     still_open = set()
-    for path in paths:
+    for path in there.paths:
         entry = there.entry(path)
         row = known.get(path)
         content = None if row is None else row.content

@@ -35,6 +35,14 @@ _ABSENT = (
     " WHERE namespace = ? AND here = 0 AND path >= ? AND path < ? ORDER BY path"
 )
 _WANTED = _ABSENT.replace("here = 0", "here = 0 AND wanted")
+_UNLIKE_BASE = (
+    "SELECT listed.path FROM listed LEFT JOIN (bound CROSS JOIN base USING(side))"
+    " ON namespace = ? AND base.path = listed.path WHERE base.content IS NULL OR base.content IS NOT listed.content"
+)
+_UNLISTED = (
+    "SELECT path FROM bound CROSS JOIN base USING(side)"
+    " WHERE namespace = ? AND content IS NOT NULL AND NOT EXISTS(SELECT 1 FROM listed WHERE listed.path = base.path)"
+)
 
 
 class Known(NamedTuple):
@@ -204,6 +212,18 @@ class BaseRows:
         with closing(self.absent()) as rows:
             return any(known.content is not None for known in rows)
 
+    def differing(self, listed: Iterable[tuple[str, ContentId | None]], is_about: Callable[[str], bool]) -> set[str]:
+        """The paths at which it says something else than what is listed; of what is not listed those that this is
+        about. What is listed comes as a stream and is put down beside the base, so millions agree in little memory.
+        """
+        rows = ((self._prefix + path, content and bytes.fromhex(content)) for path, content in listed)
+        with self._database.stream() as connection:
+            connection.execute("CREATE TEMP TABLE listed(path PRIMARY KEY, content) WITHOUT ROWID")
+            connection.executemany("INSERT OR REPLACE INTO listed VALUES(?, ?)", rows)
+            found = {self._outside(row) for row in connection.execute(_UNLIKE_BASE, (self._namespace,))}
+            unlisted = (self._outside(row) for row in connection.execute(_UNLISTED, (self._namespace,)))
+            return found.union(filter(is_about, unlisted))
+
     def knows(self, path: str) -> bool:
         """Whether it knows a file of this path, or one in a folder of this path."""
 
@@ -241,6 +261,10 @@ class BaseRows:
                     begin = max(first, f"{self._prefix}{after}\0") if after else first
                     for each in connection.execute(select, (self._namespace, begin, end)):
                         yield self._known(each)
+
+    def _outside(self, found: Row) -> str:
+        path: str = found[0]
+        return path[len(self._prefix) :]
 
     def _known(self, found: Row) -> Known:
         path, content, here, wanted = found

@@ -18,7 +18,6 @@ from bayou.domain.content import ContentId
 from bayou.domain.namespaces import SOLO, check_namespace
 from bayou.domain.scopes import EVERYTHING as EVERY_MODEL
 from bayou.domain.scopes import Scope
-from bayou.domain.sides import Base
 from bayou.errors import UsageError
 from bayou.layout.places import JOURNAL
 from bayou.layout.relative import in_cache
@@ -198,11 +197,6 @@ class Journal:
         self._bound = side
         self._do(self._bind)
 
-    def base_value(self, within: str = "") -> Base:
-        """The base as the diff takes it."""
-        side, as_of = self._side()
-        return Base(str(side), dict(self.base.files(within)), as_of)
-
     @property
     def side(self) -> Side | None:
         """What the base is about, as far as anybody has said."""
@@ -223,7 +217,9 @@ class Journal:
     @property
     def as_of(self) -> str:
         """Since when the base knows all tombstones (`bayou.domain.sides.Base`)."""
-        return self._side()[1]
+        select = "SELECT as_of FROM bound JOIN side ON id = side WHERE bound.namespace = ?"
+        found = self._database.read(lambda connection: row(connection, select, (self.namespace,)))
+        return found[0] if found else ""
 
     def read_completely(self, as_of: str, verified: Verified) -> None:
         """A sync of everything read the remote at this time by the store's clock, and recorded all of it."""
@@ -382,11 +378,6 @@ class Journal:
             if self._bound is not None:
                 self._bind(connection)
         raise UsageError("the journal knows no other side yet", remedy="Bind it to the store first.")
-
-    def _side(self) -> tuple[Side, str]:
-        select = "SELECT store, prefix, as_of FROM bound JOIN side ON id = side WHERE bound.namespace = ?"
-        found = self._database.read(lambda connection: row(connection, select, (self.namespace,)))
-        return (Side(found[0], found[1], self.namespace), found[2]) if found else (Side("", "", self.namespace), "")
 
     def _write(self, work: Callable[[apsw.Connection], None]) -> None:
         """A change of what is known of the other side, and so perhaps of what existing clients must be told."""

@@ -58,8 +58,8 @@ class There:
     snapshot: Snapshot | None = None
     changed: frozenset[str] = frozenset()
     """The parts that may say something else than the base."""
-    paths: frozenset[str] | None = frozenset()
-    """Where they do; None: not known, so everywhere."""
+    paths: frozenset[str] = frozenset()
+    """Where they do."""
     _entries: dict[str, Mapping[str, Entry]] = field(default_factory=dict, repr=False)
 
     def entries(self, part: str) -> Mapping[str, Entry]:
@@ -105,8 +105,8 @@ async def look(ends: Ends, agreed: Agreed, scope: Scope, *, head: Head | None = 
     if scope.models is not None:
         parts = {name: digest for name, digest in parts.items() if name in snapshot.parts}
     changed = snapshot.changed(parts)
-    paths = changed_paths(snapshot, parts, changed)
-    return There(snapshot.token, head, snapshot, frozenset(changed), None if paths is None else frozenset(paths))
+    paths = changed_paths(ends.journal.base, snapshot, parts, changed)
+    return There(snapshot.token, head, snapshot, frozenset(changed), frozenset(paths))
 
 
 async def plan(  # noqa: PLR0913 - what to compare, and what is known of it already
@@ -192,31 +192,25 @@ class _View:
     missing: AbstractSet[str]
     classify: Classify
 
-    def about(self) -> AbstractSet[str] | None:
-        """The paths of all that may differ; None: any path."""
+    def about(self) -> AbstractSet[str]:
+        """The paths of all that may differ."""
         scan, there = self.scan, self.there
-        if there.paths is None:
-            return None
         touched = {*scan.stamps, *scan.arrived, *self.missing, *scan.evidence.deleted, *there.paths}
         return {member for path in touched if covers(self.scope, path) for member in _family(self.classify, path)}
 
-    def sides(self, about: AbstractSet[str] | None) -> tuple[dict[str, ContentId], dict[str, ContentId | None]]:
+    def sides(self, about: AbstractSet[str]) -> tuple[dict[str, ContentId], dict[str, ContentId | None]]:
         """Base and index. What is in a part that did not change is as the base says."""
         rows, there, tiers = self.ends.journal.base, self.there, self.ends.tree.tiers
-        if about is None:
-            base = {path: content for path, content in rows.files() if covers(self.scope, path)}
-            entries = {path: entry for part in there.changed for path, entry in there.entries(part).items()}
-        else:
-            base = {path: row.content for path, row in rows.get(about).items() if row.content is not None}
-            changed = (path for path in about if part_name(path) in there.changed)
-            entries = {path: entry for path in changed if (entry := there.entry(path)) is not None}
+        base = {path: row.content for path, row in rows.get(about).items() if row.content is not None}
+        changed = (path for path in about if part_name(path) in there.changed)
+        entries = {path: entry for path in changed if (entry := there.entry(path)) is not None}
         listed: dict[str, ContentId | None]
         listed = {path: content for path, content in base.items() if part_name(path) not in there.changed}
         listed |= {path: entry.sha256 for path, entry in entries.items() if crosses(tiers, path)}
         return base, listed
 
     def here(
-        self, about: AbstractSet[str] | None, base: Mapping[str, ContentId], listed: Mapping[str, ContentId | None]
+        self, about: AbstractSet[str], base: Mapping[str, ContentId], listed: Mapping[str, ContentId | None]
     ) -> Local:
         """What the scan saw, and what it did not look at in units that somebody else changed."""
         scan, journal = self.scan, self.ends.journal
@@ -225,7 +219,7 @@ class _View:
         unseen = members - scan.local.files.keys() - scan.evidence.deleted.keys() - scan.unsettled
         known = journal.base.get(unseen)
         seen = scan.local.files
-        files = {path: seen[path] for path in (seen if about is None else about & seen.keys())}
+        files = {path: seen[path] for path in about & seen.keys()}
         gone = set(self.missing)
         for path, content in look_here(self.ends.tree.root, journal.stats, unseen).items():
             row = known.get(path)

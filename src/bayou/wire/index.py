@@ -6,7 +6,7 @@ reported instead of failing the whole index (sync spec W-44).
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -98,20 +98,31 @@ def encode_monolith(index: Index) -> bytes:
 
 
 def join_shards(
-    shards: Iterable[bytes], *, extra: Mapping[str, object], last_pulled: str | None = None
-) -> bytes | None:
-    """The monolith of the entries of these shards, without a look at any of them.
+    shards: Iterable[bytes],
+    write: Callable[[bytes | memoryview], object],
+    *,
+    extra: Mapping[str, object],
+    last_pulled: str | None = None,
+) -> bool:
+    """Write the monolith of the entries of these shards, without a look at any of them.
 
-    The shards must be from `encode_shard`, and no two speak of one path. None where an entry would have to move:
+    The shards must be from `encode_shard`, and no two speak of one path. False where an entry would have to move:
     JavaScript puts those whose paths are numbers before all others.
     """
-    insides = [shard.removeprefix(_SHARD_BEGIN).removesuffix(_SHARD_END) for shard in shards]
-    if any(_NUMBER_FIRST.match(inside) for inside in insides):
-        return None
     begin = compact({"version": 1} if last_pulled is None else {"version": 1, "lastPulled": last_pulled})
-    entries = b",".join(inside for inside in insides if inside)
-    end = b"," + compact(dict(extra)).removeprefix(b"{") if extra else b"}"
-    return b"".join([begin.removesuffix(b"}"), b',"entries":{', entries, b"}", end])
+    write(begin.removesuffix(b"}") + b',"entries":{')
+    between = b""
+    for shard in shards:
+        inside = memoryview(shard)[len(_SHARD_BEGIN) : -len(_SHARD_END)]
+        if _NUMBER_FIRST.match(inside):
+            return False
+        if inside:
+            write(between)
+            write(inside)
+            between = b","
+    write(b"}")
+    write(b"," + compact(dict(extra)).removeprefix(b"{") if extra else b"}")
+    return True
 
 
 def encode_local_copy(index: Index) -> bytes:
