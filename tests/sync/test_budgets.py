@@ -11,8 +11,10 @@ from bayou.domain.models import Model
 from bayou.domain.modeltypes import ModelType
 from bayou.domain.scopes import scope_of
 from bayou.remotes import Change, Changeset, Format
-from bayou.sync import disk
+from bayou.sync import disk, hydrating
+from bayou.sync.report import Report
 from bayou.testing.computers import TYPE, Computer, metadata, name_of
+from bayou.testing.packs import pack_all
 
 MODELS = [f"0b2f6c1e-7a51-4c3e-9a55-{number:012}" for number in range(50)]
 TIME = "2026-11-02T08:15:30.120Z"
@@ -124,6 +126,26 @@ async def test_one_model_of_fifty(computer: Make, format_: Format) -> None:
     report = await two.pull(scope=scope)
     assert len(report.pulled) == 3
     assert counted(two).total() <= 2 + 2 + 2 + 3  # the head, shards, tombstones, files
+
+
+@FORMATS
+async def test_a_thousand_files_that_are_packed(computer: Make, format_: Format) -> None:
+    """The catalogue of packs, and of each pack its head and its contents: nothing for each file."""
+    one, all_, lazy = computer("one"), computer("all"), computer("lazy", lazy=True)
+    await first_push(one, format_)
+    write_models(one)
+    await one.push()
+    made = len(await pack_all(one.ends.remote.place, 250))
+    assert made == 4
+    indexes = {Format.DUAL: 3, Format.SHARDED: 52}[format_] + 3
+    assert len((await all_.pull()).pulled) == 1001
+    assert counted(all_).total() <= 1 + 1 + 2 * made + indexes  # the log has no versions
+    await lazy.pull()
+    assert counted(lazy).total() <= 1 + 1 + 2 * made + indexes
+    report = Report()
+    await hydrating.hydrate(lazy.ends, hydrating.absent(lazy.journal), report)
+    assert len(report.pulled) == 500
+    assert counted(lazy).total() == 1 + 2 * made
 
 
 async def grow(one: Computer, count: int) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bayou.errors import Corrupt, Unsupported
 from bayou.layout import safety
-from bayou.wire import export, index, lock, manifest, meta, sidecar, store, tombstones
+from bayou.wire import export, index, lock, manifest, meta, packs, sidecar, store, tombstones
 from bayou.wire.documents import Void
 
 HASH = "3b7e" * 16
@@ -71,6 +71,15 @@ DOCUMENTS: dict[str, tuple[Callable[[bytes, str], object], Callable[..., bytes],
         tombstones.decode,
         tombstones.encode,
         {"version": 1, "tombstones": [{"path": "a", "deletedAt": "t", "sha256": HASH}]},
+    ),
+    "packs": (
+        packs.decode,
+        packs.encode,
+        {
+            "version": 1,
+            "packs": [{"name": HASH, "first": "data/a", "last": "data/b", "count": 2, "size": 99}],
+            "retired": [{"name": HASH, "retiredAt": "t"}],
+        },
     ),
 }
 MARK = "here"

@@ -150,6 +150,18 @@ def gc(**told: Any) -> None:  # noqa: ANN401 - the options of a job
     _run(job.run, **told)
 
 
+@run.command()
+@_job
+def compact(**told: Any) -> None:  # noqa: ANN401 - the options of a job
+    """Copy small contents into packs, so that a machine that fetches many of them needs few requests.
+
+    Example: bayou pipeline run compact --namespaces '*'
+    """
+    from bayou.pipelines.jobs import compact as job  # noqa: PLC0415 - with Spark
+
+    _run(job.run, **told)
+
+
 def _run(
     job: "Callable[[Context], Report]",
     *,

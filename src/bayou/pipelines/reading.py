@@ -76,12 +76,12 @@ def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield chunk
 
 
-def grouped(sizes: Sequence[tuple[T, int]], most: int) -> Iterator[list[T]]:
-    """The items in groups whose sizes sum up to no more than that, or of one item that is larger by itself."""
+def grouped(sizes: Sequence[tuple[T, int]], most: int, *, items: int = AT_ONCE) -> Iterator[list[T]]:
+    """The items in groups whose sizes sum up to no more than `most`, or of one item that is larger by itself."""
     group: list[T] = []
     held = 0
     for item, size in sizes:
-        if group and (held + size > most or len(group) >= AT_ONCE):
+        if group and (held + size > most or len(group) >= items):
             yield group
             group, held = [], 0
         group.append(item)

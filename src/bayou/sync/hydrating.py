@@ -4,7 +4,8 @@ What is asked for is written down first, so that whoever syncs next goes on wher
 verified against the content that was agreed on, or it is not here.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,15 +14,18 @@ from bayou.errors import BayouError, Unavailable
 from bayou.layout.artifacts import Part, VersionFile
 from bayou.layout.meanings import meaning
 from bayou.layout.scoping import covers
+from bayou.remotes import packs
 from bayou.remotes.objects import each
+from bayou.remotes.packs import Packed
 from bayou.sync import disk
 from bayou.sync.ends import Ends
 from bayou.sync.here import content_here
-from bayou.sync.installing import Expected, Installer
+from bayou.sync.installing import UNPACKED, Expected, Installer, by_name
 from bayou.sync.journal import Journal
-from bayou.sync.objects import bring
+from bayou.sync.objects import bring, unpacked
 from bayou.sync.pulling import temporary
 from bayou.sync.report import Report
+from bayou.wire.packs import Pack
 
 _AT_ONCE = 5000
 
@@ -43,8 +47,9 @@ async def hydrate(ends: Ends, paths: Sequence[str], report: Report) -> None:
     lacking = list(_lacking(ends, paths))
     ends.journal.base.want(lacking)
     report.expect(len(lacking))
+    known = await packs.known(ends.remote.place, len(lacking))
     for first in range(0, len(lacking), _AT_ONCE):
-        await _fetch_all(ends, lacking[first : first + _AT_ONCE], report)
+        await _fetch_all(ends, lacking[first : first + _AT_ONCE], known, report)
 
 
 def _lacking(ends: Ends, paths: Sequence[str]) -> Iterator[str]:
@@ -63,25 +68,47 @@ def _lacking(ends: Ends, paths: Sequence[str]) -> Iterator[str]:
         ends.journal.base.set_here(arrived, is_here=True)
 
 
-async def _fetch_all(ends: Ends, chunk: Sequence[str], report: Report) -> None:
+async def _fetch_all(ends: Ends, chunk: Sequence[str], held: Sequence[Pack], report: Report) -> None:
     sequence = ends.journal.changes.position.sequence
     known = ends.journal.base.get(chunk)
     contents = {path: row.content for path, row in known.items() if row.content is not None}
+    packed = await packs.packed(ends.remote.place, held, contents)
     with ends.installs.change(*contents) as change:
-        installer = Installer(ends, change, sequence)
+        installer, expected = Installer(ends, change, sequence), _StillWanted(contents, {})
+        here: set[str] = set()
+
+        async def unpack(paths: Sequence[str]) -> None:
+            with suppress(BayouError):  # whatever it is, it meets each of them by itself, and is reported there
+                here.update(await _unpack(installer, paths, packed, expected, report))
 
         async def fetch(path: str) -> None:
             try:
-                await _fetch(installer, path, _StillWanted(contents, {}), report)
+                await _fetch(installer, path, expected, report)
             except Unavailable:
                 raise
             except BayouError as error:
                 report.failed[path] = str(error)
 
         try:
-            await each(ends.pulls, contents, fetch)
+            await each(UNPACKED, by_name(packed.files, str), unpack)
+            await each(ends.pulls, [path for path in contents if path not in here], fetch)
         finally:
             await installer.finish()
+
+
+async def _unpack(
+    installer: Installer, paths: Sequence[str], packed: Packed, expected: Expected, report: Report
+) -> Iterable[str]:
+    """Install what comes out of packs: all of it at once, as these are files of one name. What does not come, or meets
+    something that was changed here, is left to be fetched by itself.
+    """
+    came = {path: await unpacked(packed, expected.content[path], report.moved) for path in paths}
+    arrived = {path: one for path, one in came.items() if one is not None}
+    if not arrived or not await installer.install(arrived, expected):
+        return ()
+    report.pulled += arrived
+    report.done(len(arrived))
+    return arrived
 
 
 async def _fetch(installer: Installer, path: str, expected: Expected, report: Report) -> None:

@@ -5,10 +5,11 @@ that nobody here sees half of one.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from bayou.domain.content import ContentId, Snapshot
 from bayou.layout.artifacts import LatestMarker, Part, VersionFile, name_folder
@@ -24,6 +25,13 @@ from bayou.tree import Change
 _MARGIN = 0.001  # seconds
 _MOST = 500
 """Installed files that are recorded together."""
+
+UNPACKED = 4
+"""How many names at a time are unpacked: the disk is waited for, and no network."""
+_TOGETHER = 50
+"""Files or versions of one name that are unpacked and installed together."""
+
+Item = TypeVar("Item")
 
 
 class Placed(NamedTuple):
@@ -114,6 +122,13 @@ class Expected:
 
     def _is_so(self, path: str, content: ContentId | None) -> bool:
         return path not in self.found if content is None else content == self.content.get(path)
+
+
+def by_name(items: Iterable[Item], path: Callable[[Item], str]) -> Iterator[list[Item]]:
+    """What is locked together, some at a time; `path` is that of an item, or of any of its files."""
+    for _, some in groupby(sorted(items, key=path), lambda item: lock_name(path(item))):
+        together = list(some)
+        yield from (together[first : first + _TOGETHER] for first in range(0, len(together), _TOGETHER))
 
 
 def lock_name(path: str) -> str:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from bayou.domain.content import ContentId
 from bayou.errors import Conflict, NotFound, Unavailable
+from bayou.remotes.packs import Packed
 from bayou.storage.port import Fetched, Store, Version
 
 SMALL = 256 << 10
@@ -38,6 +39,15 @@ async def content_of(store: Store, key: str) -> ContentId | None:
                 digest.update(chunk)
             return digest.hexdigest()
     raise Unavailable(f"{key!r} changes faster than it can be read")
+
+
+async def unpacked(packed: Packed, content: ContentId | None, seen: Callable[[int], None]) -> Arrived | None:
+    """The content out of a pack; None where its own object has to be read. The store's name for that stays unknown."""
+    body = await packed.take(content)
+    if body is None or content is None:
+        return None
+    seen(len(body))
+    return Arrived(content, len(body), Version(""), body)
 
 
 async def bring(store: Store, key: str, temporary: Callable[[], Path], seen: Callable[[int], None]) -> Arrived | None:

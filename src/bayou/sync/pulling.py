@@ -1,6 +1,7 @@
 """The half of a plan that changes this machine: fetch what was written there, remove what was deleted there."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -10,11 +11,13 @@ from bayou.domain.plan import Action, Step
 from bayou.errors import BayouError
 from bayou.layout.internal import lazily_skippable
 from bayou.layout.places import TEMPORARY
+from bayou.remotes import packs
 from bayou.remotes.objects import each
+from bayou.remotes.packs import Packed
 from bayou.sync.base import Known
 from bayou.sync.ends import Ends
-from bayou.sync.installing import Expected, Installer
-from bayou.sync.objects import Arrived, bring
+from bayou.sync.installing import UNPACKED, Expected, Installer, by_name
+from bayou.sync.objects import Arrived, bring, unpacked
 from bayou.sync.planning import Planned
 from bayou.sync.report import Report
 
@@ -47,10 +50,18 @@ async def pull(
     known = ends.journal.base.get(paths)
     wanted = [_wanted(planned, step, known, lazy=lazy) for step in steps]
     report.expect(sum(len(one.files) for one in wanted), sum(_size(planned, path) for w in wanted for path in w.files))
+    packed = await _packed(ends, wanted)
     found: dict[str, ContentId | None] = {}
     later: dict[str, ContentId] = {}
+    here: set[str] = set()
     with ends.installs.change(*paths) as change:
         installer = Installer(ends, change, planned.scan.sequence)
+
+        async def unpack(some: Sequence[Wanted]) -> None:
+            with suppress(BayouError):  # whatever it is, it meets each of them by itself, and is reported there
+                for one in await _unpack(planned, installer, some, packed, report):
+                    here.add(one.step.unit.key)
+                    later.update(one.later)
 
         async def fetch(one: Wanted) -> None:
             try:
@@ -63,7 +74,9 @@ async def pull(
         try:
             for step in removals:
                 await _remove(planned, installer, step, report)
-            await each(ends.pulls, wanted, fetch)
+            whole = [one for one in wanted if not one.gone and one.files and one.files.keys() <= packed.files]
+            await each(UNPACKED, by_name(whole, lambda one: min(one.files)), unpack)
+            await each(ends.pulls, [one for one in wanted if one.step.unit.key not in here], fetch)
         finally:
             await installer.finish()
             ends.journal.base.know(later.items())
@@ -87,6 +100,34 @@ def _wanted(planned: Planned, step: Step, known: Mapping[str, Known], *, lazy: b
     files = {path: content for path, content in listed.items() if path not in later and path not in same}
     gone = [path for path in step.local if path not in listed or (path in later and path in planned.local.files)]
     return Wanted(step, files, later, tuple(gone))
+
+
+async def _packed(ends: Ends, wanted: Sequence[Wanted]) -> Packed:
+    """What of all this is in packs, where it is enough to ask for them."""
+    files = {path: content for one in wanted for path, content in one.files.items() if packs.is_packable(path)}
+    return await packs.packed(ends.remote.place, await packs.known(ends.remote.place, len(files)), files)
+
+
+async def _unpack(
+    planned: Planned, installer: Installer, some: Sequence[Wanted], packed: Packed, report: Report
+) -> Sequence[Wanted]:
+    """Install what comes out of packs whole, all of it at once, as these are units of one name. What does not come, or
+    meets something that was changed here, is left to be fetched by itself.
+    """
+    done: list[Wanted] = []
+    arrived: dict[str, Arrived] = {}
+    for one in some:
+        came = {path: await unpacked(packed, content, report.moved) for path, content in one.files.items()}
+        there = {path: body for path, body in came.items() if body is not None}
+        if there.keys() == one.files.keys():
+            arrived |= there
+            done.append(one)
+    local = {path: content for one in done for path, content in one.step.local.items()}
+    if not done or not await installer.install(arrived, Expected(local, planned.local.files)):
+        return ()
+    report.pulled += arrived
+    report.done(len(arrived))
+    return done
 
 
 async def _fetch(
