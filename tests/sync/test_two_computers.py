@@ -73,6 +73,44 @@ async def test_both_made_version_two(computer: Make) -> None:
     assert one.files()[f"{STATE}/latest"] == b"3"
 
 
+async def test_the_newest_of_ours_stays_on_top_where_something_unlisted_lies_in_the_way(
+    computer: Make, store: MemoryStore
+) -> None:
+    """The newer one is uploaded by then, and must be listed neither below the older one nor twice."""
+    one, two = computer("one"), computer("two")
+    one.write_version(1, b"1")
+    await one.push()
+    await store.put(f"{STATE}/2/raw", b"of somebody who was killed")
+    one.write_version(2, b"older")
+    one.write_version(3, b"newer")
+    assert (await one.push()).is_complete
+    await two.pull()
+    assert one.files() == two.files()
+    bodies = {path[len(STATE) :]: body for path, body in two.files().items() if not path.endswith(".yaml")}
+    assert bodies == {"/1/raw": b"1", "/4/raw": b"older", "/5/raw": b"newer", "/latest": b"5"}
+
+
+async def test_what_was_uploaded_under_a_number_that_was_given_up_comes_to_nobody_as_a_version(
+    computer: Make, store: MemoryStore
+) -> None:
+    """Somebody else writes that number, and finds it in his way."""
+    one, two = computer("one"), computer("two")
+    one.write_version(1, b"1")
+    await one.push()
+    await two.pull()
+    await store.put(f"{STATE}/2/raw", b"of somebody who was killed")
+    one.write_version(2, b"older")
+    one.write_version(3, b"newer")
+    await one.push()
+    assert f"{STATE}/3/raw" in store.objects
+    two.write_version(3, b"theirs")
+    for each in (two, one, two):
+        assert (await each.sync()).is_complete
+    assert one.files() == two.files()
+    raws = sorted(body for path, body in one.files().items() if path.endswith("/raw"))
+    assert raws == [b"1", b"newer", b"older", b"theirs"]
+
+
 async def test_a_file_that_both_changed_keeps_theirs_and_sets_ours_aside(computer: Make) -> None:
     one, two = computer("one"), computer("two")
     one.write("logs/a", b"0")

@@ -11,6 +11,8 @@ from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
 from pathlib import Path
 
+import msgspec
+
 from bayou.domain.content import ContentId
 from bayou.domain.merges.references import renumbered_metadata, renumbered_record
 from bayou.domain.merges.resolution import Renumber, TakeLocal, TakeRemote
@@ -18,7 +20,7 @@ from bayou.domain.merges.versions import Contest, Growth, Version, Versions, mer
 from bayou.domain.plan import Reason, Step
 from bayou.errors import Corrupt, NotFound
 from bayou.layout.artifacts import LATEST, Part, version_of
-from bayou.remotes.objects import read
+from bayou.remotes.objects import each, read
 from bayou.sync.asides import give_up
 from bayou.sync.ends import Ends
 from bayou.sync.planning import Planned
@@ -37,26 +39,28 @@ async def settle(ends: Ends, planned: Planned, marker: str, steps: Iterable[Step
     family = marker.removesuffix(f"/{LATEST}")
     contests = {_number(step.unit.key): step for step in steps}
     listed = listed_within(ends, planned, family)
-    if _finish_moves(ends, family, _numbers(family, [*listed, *(path for path, _ in ends.journal.base.files(family))])):
+    if _finish_moves(ends, family, _numbers(family, listed)):
         return
     local = _local_ids(ends, family)
     contested = {number: await _contest(ends, step) for number, step in contests.items()}
-    resolutions = merge_versions(
-        Versions(
-            contested,
-            local,
-            await _remote_ids(ends, family, listed, local),
-            frozenset(
-                _numbers(family, (path for path, _ in ends.journal.base.files(family)))
-                | _unfinished(ends, family, local)
-            ),
-            frozenset(_numbers(family, [*planned.buried.graves, *planned.objects])),
-        )
+    versions = Versions(
+        contested,
+        local,
+        await _remote_ids(ends, family, listed, local),
+        _numbers(family, (path for path, _ in ends.journal.base.files(family))) | _unfinished(ends, family, local),
+        _numbers(family, [*planned.buried.graves, *planned.objects]),
     )
+    resolutions = merge_versions(versions)
+    while taken := await _lying(ends, family, [r.to for r in resolutions.values() if isinstance(r, Renumber)]):
+        versions = msgspec.structs.replace(versions, buried=versions.buried | taken)
+        resolutions = merge_versions(versions)
+    uploaded = await _lying(ends, family, resolutions.keys() - contests.keys())
     # Highest first: a number is free before another version moves to it.
     for number in sorted(resolutions, reverse=True):
         match resolutions[number]:
             case Renumber() as renumber:
+                if number in uploaded:
+                    _disown(ends, planned, f"{family}/{number}")
                 _renumber(ends, family, number, renumber, report)
             case TakeRemote(keep_aside):
                 moved = [n for n, version_id in local.items() if n != number and version_id == local.get(number)]
@@ -66,6 +70,30 @@ async def settle(ends: Ends, planned: Planned, marker: str, steps: Iterable[Step
             case TakeLocal():
                 remote = {path: content for path, content in contests[number].remote.items() if content is not None}
                 ends.journal.base.agree(remote.items(), as_of=planned.scan.sequence)
+
+
+async def _lying(ends: Ends, family: str, numbers: Iterable[int]) -> set[int]:
+    """Those of these numbers, which nobody lists, under which something lies: of a push that did not get to its commit,
+    of somebody else or of ours.
+    """
+
+    async def look(number: int) -> int | None:
+        try:
+            await ends.store.head(ends.key(f"{family}/{number}/{Part.RAW}"))
+        except NotFound:
+            return None
+        return number
+
+    return set(filter(None, await each(ends.pulls, numbers, look)))
+
+
+def _disown(ends: Ends, planned: Planned, folder: str) -> None:
+    """Ours was uploaded under a number that it is about to give up. If it is removed here as what both sides agreed on,
+    it gets a tombstone there, and whoever finds it in his way does not take it for a version.
+    """
+    contents = {path: planned.local.files.get(path) for path in (f"{folder}/{part}" for part in Part)}
+    known = [(path, content) for path, content in contents.items() if content is not None]
+    ends.journal.base.agree(known, as_of=planned.scan.sequence)
 
 
 async def _contest(ends: Ends, step: Step) -> Contest:
@@ -144,12 +172,12 @@ def _copy(ends: Ends, folder: str, described: bytes) -> Path:
     return copy
 
 
-def _finish_moves(ends: Ends, family: str, known: AbstractSet[int]) -> bool:
+def _finish_moves(ends: Ends, family: str, listed: AbstractSet[int]) -> bool:
     """Remove what a sync moved to a higher number and did not live to remove; say whether there was anything."""
     numbers: dict[str, list[int]] = {}
     for number, version_id in _local_ids(ends, family).items():
         numbers.setdefault(version_id, []).append(number)
-    moved = {old: max(same) for same in numbers.values() for old in same if old != max(same) and old not in known}
+    moved = {old: max(same) for same in numbers.values() for old in same if old != max(same) and old not in listed}
     for old, new in moved.items():
         _repoint(ends, family, old, new)
         with ends.tree.lock(family), ends.tree.removal(f"{family}/{old}") as removal:

@@ -14,7 +14,7 @@ from bayou.domain.entries import Entry
 from bayou.domain.plan import Action, Step
 from bayou.domain.units import Kind
 from bayou.errors import BayouError, Conflict, Corrupt, ErrorKind
-from bayou.layout.artifacts import Part
+from bayou.layout.artifacts import Part, version_of
 from bayou.remotes import Change, Changeset, Commit
 from bayou.remotes.objects import each
 from bayou.storage.port import Version
@@ -63,7 +63,7 @@ async def prepare(ends: Ends, planned: Planned, report: Report) -> Prepared:
     listed = markers.versions_of(ends, planned, markers.markers_of(planned))
     phase = _Phase(ends, planned, report, _occupants(ends, planned), listed, markers.moving(steps, COMING))
     await each(ends.pushes, pushes, phase.send)
-    works = await phase.works(step for step in steps if step.unit.key not in phase.broken)
+    works = await phase.works(step for step in steps if not phase.is_held_back(step))
     side = ends.journal.side
     changeset = Changeset(
         ends.namespace,
@@ -111,6 +111,8 @@ class _Phase:
     uploaded: dict[str, Uploaded] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     """Units that are not to be listed."""
+    moving: dict[str | None, int] = field(default_factory=dict)
+    """By marker, the first of our versions that something lay in the way of: it is going to get another number."""
     objects: dict[str, ContentId | None] = field(default_factory=dict)
     """What lies in the bucket otherwise than planned."""
 
@@ -128,12 +130,20 @@ class _Phase:
         except Occupied as occupied:
             self.broken.add(step.unit.key)
             self.objects[occupied.path] = occupied.found
+            marker, number = step.unit.marker, _number(step)
+            self.moving[marker] = min(number, self.moving.get(marker, number))
         except (Changing, FileNotFoundError):
             self.broken.add(step.unit.key)
             self.report.failed[path] = "it changed while it was pushed"
         except BayouError as error:
             self.broken.add(step.unit.key)
             self.report.failed[path] = str(error)
+
+    def is_held_back(self, step: Step) -> bool:
+        """Later ones of ours move with the version that has to. Listed before, they would end below it."""
+        first = self.moving.get(step.unit.marker) if step.action is Action.PUSH else None
+        is_behind = step.unit.marker is not None and first is not None and _number(step) > first
+        return is_behind or step.unit.key in self.broken
 
     async def works(self, ready: Iterable[Step]) -> list[Work]:
         """Group what belongs to one name around its marker."""
@@ -288,6 +298,10 @@ async def _bury(ends: Ends, planned: Planned, steps: Sequence[Step], report: Rep
                 report.deleted_here += step.local
             else:
                 report.failed[step.unit.key] = "it was deleted elsewhere, and changed here meanwhile"
+
+
+def _number(step: Step) -> int:
+    return version_of(step.unit.key.rpartition("/")[2]) or 0
 
 
 def _metadata_last(path: str) -> tuple[bool, str]:
