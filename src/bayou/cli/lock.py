@@ -32,8 +32,8 @@ def status(*, walk: bool, repo_dir: Path | None, as_json: bool) -> None:
     if as_json:
         terminal.document({"datastoreType": kind, "locks": [_document(info) for info in locks]})
         return
-    held = [info for info in locks if info.is_held or info.waits]
-    rows = [(info.lock_key, _who(info), _age(info), info.pid, info.hostname, info.waits) for info in held]
+    held = [info for info in locks if info.is_held or info.is_drained]
+    rows = [(info.lock_key, _who(info), _age(info), info.pid, info.hostname, _waits(info)) for info in held]
     terminal.table(("lock", "holder", "last sign of life", "pid", "host", "who waits"), rows)
     if not held:
         terminal.say("no lock is held")
@@ -72,8 +72,13 @@ def _document(info: Info) -> dict[str, object]:
     document: dict[str, object] = {"held": info.is_held, "lockScope": info.scope.value, "lockKey": info.lock_key}
     if info.is_held:
         document["info"] = _holder(info)
-    if info.waits:
-        document["waits"] = info.waits
+    if info.is_drained:
+        document["draining"] = True
+    if info.waiters:
+        document["waiters"] = [
+            {"holder": one.holder, "hostname": one.hostname, "pid": one.pid, "waitingMs": round(one.seconds * 1000)}
+            for one in info.waiters
+        ]
     return document
 
 
@@ -94,6 +99,13 @@ def _who(info: Info) -> str | None:
     if not info.is_held:
         return None
     return info.holder or "somebody whose entry cannot be read"
+
+
+def _waits(info: Info) -> str | None:
+    said = [f"{one.holder} (pid {one.pid}) for {one.seconds:.0f} s" for one in info.waiters]
+    if info.is_drained:
+        said.append("a structural command, for runs to end")
+    return ", ".join(said) or None
 
 
 def _age(info: Info) -> str | None:

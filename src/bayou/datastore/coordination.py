@@ -110,20 +110,28 @@ def _unchecked() -> None:
 
 
 def open_locks(
-    settings: Settings, notice: Notice, *, several_writers: Ability = Ability.YES, namespace: str | None = None
+    settings: Settings,
+    notice: Notice,
+    *,
+    several_writers: Ability = Ability.YES,
+    namespace: str | None = None,
+    ttl: float = DEFAULT_TTL,
 ) -> Locks:
     """The locks of a datastore, whether it is opened or not. Nothing is asked of the store by this alone."""
     seconds = settings.lock_timeout_ms / 1000
 
     def waiting(news: Waiting) -> None:
+        if seconds < 1:
+            return  # who does not wait is told by the error
         notice(f"waiting for {news.holder}, who has the lock {news.lock_key!r}; {seconds:g} s at most")
 
     def trouble(error: BayouError) -> None:
-        notice(f"a lock could not be given back, and ends by itself within {DEFAULT_TTL:g} s: {error}")
+        notice(f"a lock could not be given back, and ends by itself within {ttl:g} s: {error}")
 
     return Locks(
-        partial(open_cells, settings.location, several_writers=several_writers),
+        partial(open_cells, settings.location, several_writers=several_writers, ttl=ttl),
         Keyspace(settings.namespace if namespace is None else namespace),
+        ttl=ttl,
         timeout=seconds,
         notice=waiting,
         trouble=trouble,

@@ -1,7 +1,9 @@
 """The front of the room: `Locks`, one for each place and namespace that a process works with."""
 
+import asyncio
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Self
 
 from bayou.domain.models import Model
@@ -17,6 +19,7 @@ from bayou.locks.lease import Lease
 from bayou.locks.leases import Leases
 from bayou.locks.nesting import CURRENT
 from bayou.locks.patience import DEFAULT_SECONDS, Notice, Patience, silently
+from bayou.locks.waiters import Presence
 
 Trouble = Callable[[BayouError], None]
 
@@ -50,6 +53,7 @@ class Locks:
         self._trouble = trouble
         self._heart = Heart()
         self._opened: Leases | None = None
+        self._leaving: set[asyncio.Task[None]] = set()
         self._pid = os.getpid()
 
     def models(self, models: Iterable[Model], *, timeout: float | None = None) -> Hold:
@@ -57,7 +61,8 @@ class Locks:
         wanted = list(models)
 
         async def take() -> Sequence[Lease]:
-            return await protocol.take_models(self._leases(), self.keys, wanted, self._patience(timeout), CURRENT.get())
+            with self._patience(timeout) as patience:
+                return await protocol.take_models(self._leases(), self.keys, wanted, patience, CURRENT.get())
 
         return Hold(self._heart, take, self._drop)
 
@@ -65,7 +70,8 @@ class Locks:
         """For a commit: the global lock, shortly."""
 
         async def take() -> Sequence[Lease]:
-            lease = await protocol.take_global(self._leases(), self.keys, self._patience(timeout), CURRENT.get())
+            with self._patience(timeout) as patience:
+                lease = await protocol.take_global(self._leases(), self.keys, patience, CURRENT.get())
             return [] if lease is None else [lease]
 
         return Hold(self._heart, take, self._drop)
@@ -77,9 +83,8 @@ class Locks:
         """
 
         async def take() -> Sequence[Lease]:
-            lease = await protocol.take_structure(
-                self._leases(), self.keys, self._patience(timeout), CURRENT.get(), walk=walk
-            )
+            with self._patience(timeout) as patience:
+                lease = await protocol.take_structure(self._leases(), self.keys, patience, CURRENT.get(), walk=walk)
             return [] if lease is None else [lease]
 
         return Hold(self._heart, take, self._drop)
@@ -121,8 +126,18 @@ class Locks:
             self._opened = Leases(self._open_cells(), ttl=self._ttl)
         return self._opened
 
-    def _patience(self, timeout: float | None) -> Patience:
-        return Patience(self._timeout if timeout is None else timeout, self._notice)
+    @contextmanager
+    def _patience(self, timeout: float | None) -> Iterator[Patience]:
+        ours = self._leases()
+        presence = Presence(ours.cells, self.keys, ours.who, ours.clock)
+        try:
+            yield Patience(self._timeout if timeout is None else timeout, self._notice, ours.clock, presence)
+        finally:
+            # Not awaited: a cancellation in here would lose what was taken.
+            leaving = presence.leave()
+            if leaving is not None:
+                self._leaving.add(leaving)
+                leaving.add_done_callback(self._leaving.discard)
 
     async def _drop(self, leases: Sequence[Lease]) -> None:
         ours = self._leases()
@@ -150,4 +165,6 @@ class Locks:
 
     async def _close(self) -> None:
         leases, self._opened = self._leases(), None
+        if self._leaving:
+            await asyncio.wait(self._leaving)
         await leases.cells.close()

@@ -15,6 +15,7 @@ from bayou.locks.errors import LockBusy
 from bayou.locks.leases import Leases
 from bayou.locks.patience import Patience
 from bayou.locks.registry import model_locks, note_of, registered
+from bayou.locks.waiters import Waiter, waiters
 from bayou.wire.times import to_milliseconds
 
 _TOGETHER = 32
@@ -52,8 +53,10 @@ class Info(NamedTuple):
     acquired_at: str | None = None
     age: float | None = None
     """Seconds since its last sign of life, by the clocks of two machines: for people, never for decisions."""
-    waits: str | None = None
-    """Who waits for it, where that is known."""
+    waiters: tuple[Waiter, ...] = ()
+    """Who has waited for it for some seconds, longest first."""
+    is_drained: bool = False
+    """Of the global lock: whether a structural command waits for runs to end."""
 
 
 async def status(cells: Cells, keys: Keyspace, *, walk: bool = False) -> list[Info]:
@@ -65,11 +68,12 @@ async def status(cells: Cells, keys: Keyspace, *, walk: bool = False) -> list[In
             return State(await cells.read(key), key)
 
     *models, overall = await asyncio.gather(*map(look, [*await model_locks(cells, keys, walk=walk), keys.global_lock]))
-    waits = overall.holder if overall.is_free and overall.mark.drain else None
-    return [
-        *(_describe(Scope.MODEL, state)._replace(waits=waits) for state in models if not state.is_free),
+    found = [
+        *(_describe(Scope.MODEL, state) for state in models if not state.is_free),
         _describe(Scope.GLOBAL, overall),
     ]
+    waiting = await waiters(cells, keys)
+    return [info._replace(waiters=tuple(one for one in waiting if one.lock_key == info.lock_key)) for info in found]
 
 
 async def release_by_force(leases: Leases, key: str, nonce: str | None) -> bool:
@@ -137,7 +141,7 @@ async def sweep(leases: Leases, keys: Keyspace) -> int:
 
 def _describe(scope: Scope, state: State) -> Info:
     if state.is_free:
-        return Info(scope, state.where, is_held=False, waits=state.holder if state.mark.drain else None)
+        return Info(scope, state.where, is_held=False, is_drained=bool(state.mark.drain))
     body = state.body
     if body is None:
         return Info(scope, state.where, is_held=True)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from bayou.locks.bodies import NOBODY, State
 from bayou.locks.clock import now as default_clock
 from bayou.locks.errors import LockBusy
+from bayou.locks.waiters import Presence
 
 DEFAULT_SECONDS = 60.0
 SOON = 0.1  # seconds: when somebody else was faster, or the store was busy
@@ -40,8 +41,11 @@ class Patience:
         seconds: float = DEFAULT_SECONDS,
         notice: Notice = silently,
         clock: Callable[[], float] = default_clock,
+        presence: Presence | None = None,
     ) -> None:
+        """`presence` shows others that we wait."""
         self._clock = clock
+        self._presence = presence
         self._began = clock()
         self._seconds = seconds
         self._notice = notice
@@ -57,7 +61,7 @@ class Patience:
 
     def part(self, seconds: float) -> "Patience":
         """Some of it, for one of several locks."""
-        return Patience(min(seconds, self.left), self._notice, self._clock)
+        return Patience(min(seconds, self.left), self._notice, self._clock, self._presence)
 
     async def pause(self, state: State, *, at_most: float | None = None) -> None:
         """Wait a little for the holder of this, or raise LockBusy if the time is over."""
@@ -71,6 +75,10 @@ class Patience:
 
     def _tell(self, state: State) -> None:
         news = (state.where, state.holder)
-        if state.holder != NOBODY and news != self._told:
+        if state.holder == NOBODY:
+            return
+        if news != self._told:
             self._told = news
             self._notice(Waiting(*news, self.waited))
+        if self._presence is not None:
+            self._presence.show(state.where)
