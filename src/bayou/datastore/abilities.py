@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from bayou.config import Settings, urls
+from bayou.errors import Unavailable
 from bayou.storage import Ability, Prefix, Store
 from bayou.storage.probing import Abilities, probe
 
@@ -20,7 +21,11 @@ async def several_writers(settings: Settings, store: Store) -> Ability:
 
 async def find_out(settings: Settings, store: Store) -> Abilities:
     """Ask the store, and remember what it does. What it did not let us find out is asked again."""
-    found = await probe(within(settings, store))
+    try:
+        found = await probe(within(settings, store))
+    except Unavailable as error:
+        # Whether the try of a write took effect matters to nobody: nobody answers, that is all.
+        raise error.__cause__ if isinstance(error.__cause__, Unavailable) else error from None
     if found.several_writers is not Ability.UNKNOWN:
         file = _file(settings)
         with suppress(OSError):  # then it is asked again

@@ -23,8 +23,9 @@ CHECKS: Sequence[Check] = (
     Check("index", indexes.index, _REACH),
     Check("bucket", buckets.bucket, ("reach", "index")),
     Check("locks", holds.locks, _REACH),
-    Check("catalog", records.catalog, _REACH),
-    Check("runs", records.runs, _REACH),
+    Check("catalog", records.catalog),
+    Check("changes", records.changes),
+    Check("runs", records.runs),
 )
 
 

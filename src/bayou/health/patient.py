@@ -11,7 +11,7 @@ from bayou.datastore import Datastore
 from bayou.datastore.coordination import Coordination
 from bayou.datastore.locking import Locking
 from bayou.datastore.opening import open_settings
-from bayou.errors import Unsupported
+from bayou.errors import Unsupported, UsageError
 from bayou.locks.heart import Heart
 from bayou.storage import Patience as StorePatience
 from bayou.storage import Store, connect
@@ -47,10 +47,10 @@ class Patient:
 
     @cached_property
     def datastore(self) -> Datastore | None:
-        """None where this release cannot open it."""
+        """None where it cannot be opened: by this release, or because its folder is missing, which `reach` tells."""
         try:
             return open_settings(self.settings, notice=self.notices.append)
-        except Unsupported:
+        except (Unsupported, UsageError):
             return None
 
     @cached_property

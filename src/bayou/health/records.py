@@ -1,4 +1,4 @@
-"""What is recorded on this machine: the catalog, and runs whose process is gone."""
+"""What is recorded on this machine: the catalog, changes that others do not have, and runs whose process is gone."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +12,7 @@ from bayou.health.findings import Finding, Repair, notice, ok, problem
 from bayou.health.patient import Patient
 
 _SHOWN = 20
+_SOME = 5
 
 
 def catalog(patient: Patient) -> Iterator[Finding]:
@@ -34,6 +35,26 @@ def catalog(patient: Patient) -> Iterator[Finding]:
         yield problem(f"{one.path}: {one.message}", "Restore it from another copy, or delete that version.")
     if len(unusable) > _SHOWN:
         yield problem(f"{len(unusable) - _SHOWN} more versions cannot be used", "`bayou status` shows them all.")
+
+
+def changes(patient: Patient) -> Iterator[Finding]:
+    """What the cache has that the bucket has not: none of it is lost, and nobody else sees it."""
+    datastore = patient.datastore
+    if datastore is None or not datastore.is_synced:
+        return
+    standing = datastore.syncing.standing()
+    details = {"dirty": standing.dirty, "conflicts": len(standing.conflicts), "failed": dict(standing.failed)}
+    if standing.conflicts:
+        some = ", ".join(kept.path for kept in standing.conflicts[:_SOME])
+        remedy = "`bayou conflicts list` shows them; take-mine or take-theirs settles each."
+        yield notice(f"{len(standing.conflicts)} files were changed here and there: {some}", remedy, details=details)
+    if standing.failed:
+        some = "; ".join(f"{path}: {why}" for path, why in list(standing.failed.items())[:_SOME])
+        remedy = "The next sync tries again; where it always fails, the reason says what to do."
+        yield notice(f"the last sync left {len(standing.failed)} files: {some}", remedy, details=details)
+    if not (standing.conflicts or standing.failed):
+        waiting = f"{standing.dirty} changed paths wait for the next push" if standing.dirty else "nothing waits"
+        yield ok(waiting, **details)
 
 
 def runs(patient: Patient) -> Iterator[Finding]:
