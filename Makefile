@@ -28,7 +28,7 @@ test-cluster: install ## run the jobs on a Spark cluster of two workers, one of 
 	@$(BIN)/pytest -m cluster $(ARGS)
 
 soak: install ## hammer a folder and a bucket for some minutes: writers killed and stopped, requests lost, clocks wrong
-	@for place in folder ministack; do echo; echo "== $$place"; $(BIN)/python tests/soak/hammer.py $$place --ttl 3 $(ARGS) || exit 1; done
+	@for place in folder ministack; do echo; echo "== $$place"; $(BIN)/python -m tests.soak.hammer $$place --ttl 3 $(ARGS) || exit 1; done
 
 lint: install ## check style and formatting
 	@$(BIN)/ruff check .

@@ -1,43 +1,33 @@
-"""Writers on one place, killed, stopped for longer than their locks are good for, with clocks an hour apart; and a look
-at what is left. In a bucket 5 % of the requests fail before they are carried out, and 5 % after.
+"""Writers on one datastore, killed, stopped for longer than their locks are good for, with clocks an hour apart; and a
+look at what is left. In a bucket they work through several caches, and of its requests 5 % fail before they are carried
+out, and 5 % after, those of locks as those of syncs.
 
-    .venv/bin/python tests/soak/hammer.py [folder|ministack|seaweedfs] [--writers N] [--rounds N] [--seed N] …
+    .venv/bin/python -m tests.soak.hammer [folder|ministack|seaweedfs|…] [--writers N] [--rounds N] [--seed N] …
 
 The seed decides what happens to whom and after how long; the machine decides where that meets the victim. Exit code 1,
-with all that is wrong, if anything that was acknowledged is not there or is there twice, if two wrote at a time, or if
-a lock, a run or the catalog was left as it should not be.
+with all that is wrong, if anything that was acknowledged is not there or is there twice, if two wrote at a time without
+a reason, if the caches do not come to agree, or if a lock, a run or a catalog was left as it should not be.
 """
 
 import argparse
-import asyncio
-import hashlib
-import json
 import os
-import queue
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-import bayou
-from bayou.config import newrepo
-from bayou.config.locations import S3, Location
-from bayou.layout.keys import Keyspace
-from bayou.locks import Locks, open_cells
-from bayou.storage import connect
+from tests.soak.places import FOLDER, Computer, computers
+from tests.soak.verdict import Story, judge, look, settle
+
 from bayou.testing.servers import SERVERS
 
-TYPE = "soak/model"
+ROOT = Path(__file__).parents[2]
 HOUR = 3600
 BARS = 40
 
@@ -46,6 +36,7 @@ class Wanted(NamedTuple):
     place: str
     seed: int
     writers: int
+    caches: int
     rounds: int
     models: int
     ttl: float
@@ -53,56 +44,29 @@ class Wanted(NamedTuple):
     """Seconds between two blows."""
     blows: int
     """How many at most: on a busy machine writers could be killed faster than they come to anything."""
-
-
-class Written(NamedTuple):
-    version: int
-    digest: str
-    after: int
-
-
-@dataclass
-class Story:
-    """What happened."""
-
-    acks: list[tuple[str, int, str]] = field(default_factory=list)
-    waits: list[float] = field(default_factory=list)
-    done: Counter[str] = field(default_factory=Counter)
-    told: Counter[str] = field(default_factory=Counter)
-    kills: int = 0
-    pauses: int = 0
-
-    def hear(self, name: str, line: str) -> None:
-        match line.split():
-            case ["ack", model, version, digest]:
-                self.acks.append((model, int(version), digest))
-            case ["waited", seconds]:
-                self.waits.append(float(seconds))
-            case ["round", number]:
-                self.done[name] = int(number)
-            case [word, *_]:
-                self.told[word] += 1
+    verbose: bool
 
 
 class Writer:
     """One writer, in as many processes, one after the other, as it takes."""
 
-    def __init__(self, name: str, place: str, wanted: Wanted, story: Story) -> None:
-        self.name = name
-        self._place = place
+    def __init__(self, number: int, computer: Computer, wanted: Wanted, story: Story) -> None:
+        self.name = f"w{number}"
+        self._skew = (-HOUR, 0, HOUR)[number % 3]
+        self._computer = computer
         self._wanted = wanted
         self._story = story
-        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         self.process = self._start()
 
     def _start(self) -> "subprocess.Popen[str]":
-        w = self._wanted
-        skew = (-HOUR, 0, HOUR)[int(self.name[1:]) % 3]
-        arguments = (self._place, self.name, w.seed, self._story.done[self.name], w.rounds, w.models, w.ttl, skew)
+        w, first = self._wanted, self._story.done[self.name]
+        arguments = (self._computer.repo, self.name, w.seed, first, w.rounds, w.models, w.ttl, self._skew)
         process = subprocess.Popen(  # noqa: S603 - our own script
-            [sys.executable, str(Path(__file__).with_name("writer.py")), *map(str, arguments)],
+            [sys.executable, "-m", "tests.soak.writer", *map(str, arguments)],
+            cwd=ROOT,
             stdout=subprocess.PIPE,
             text=True,
+            env=os.environ | {"SWAMP_HOME": str(self._computer.home)},
         )
         self._reader = threading.Thread(target=self._read, args=(process,))
         self._reader.start()
@@ -129,10 +93,10 @@ class Writer:
         return self.process.poll() is None
 
 
-def hammer(place: str, wanted: Wanted) -> tuple[Story, list[str]]:
+def hammer(on: Sequence[Computer], wanted: Wanted) -> tuple[Story, list[str]]:
     """Let them write, and do them harm. Gives what happened, and what is wrong with how they ended."""
     story, dice = Story(), Random(wanted.seed)  # noqa: S311 - repeatable on purpose
-    writers = [Writer(f"w{number}", place, wanted, story) for number in range(wanted.writers)]
+    writers = [Writer(number, on[number % len(on)], wanted, story) for number in range(wanted.writers)]
     stopped: dict[Writer, float] = {}
     try:
         while any(writer.is_at_work() for writer in writers):
@@ -158,99 +122,7 @@ def hammer(place: str, wanted: Wanted) -> tuple[Story, list[str]]:
     return story, [f"{name} ended with exit code {code}" for name, code in codes.items() if code]
 
 
-def check(story: Story, found: Mapping[str, list[Written]], wanted: Wanted) -> list[str]:
-    """What is wrong with what is left."""
-    wrong = []
-    if sum(story.done.values()) != wanted.writers * wanted.rounds:
-        wrong.append(f"{story.done} rounds were done")
-    overlaps = holes = 0
-    for model, written in found.items():
-        there = Counter((one.version, one.digest) for one in written)
-        for version, digest in ((version, digest) for of, version, digest in story.acks if of == model):
-            if there[version, digest] != 1:
-                wrong.append(f"{model} version {version} was acknowledged, and is there {there[version, digest]} times")
-        before = 0
-        for one in sorted(written):
-            overlaps += one.after != before
-            holes += one.version - before - 1
-            before = one.version
-    wrong += [f"nothing is left of {model}" for model in {model for model, _, _ in story.acks} - found.keys()]
-    # Who was stopped between his last look at his lock and his write is the one who cannot know.
-    overlaps += story.told["overtaken"]
-    if overlaps > story.pauses + story.told["lost"]:
-        wrong.append(f"{overlaps} times two wrote at a time, with {story.pauses} pauses")
-    if holes > story.kills + sum(story.told.values()):
-        wrong.append(f"{holes} numbers are missing, with {story.kills} kills")
-    return wrong
-
-
-def left_in_folder(root: Path, wanted: Wanted) -> tuple[dict[str, list[Written]], list[str]]:
-    wrong = []
-    with bayou.open(root, durable=False) as datastore:
-        datastore.coordination.__dict__["locks"] = locks_of(datastore.settings.location, wanted)
-        with datastore.coordination.alone():  # every lock is free, or its holder is dead and replaced
-            datastore.runs.reconcile()
-        held = [info.lock_key for info in datastore.coordination.locks.status(walk=True) if info.is_held]
-        if held:
-            wrong.append(f"locks are held: {held}")
-        running = [found for found in datastore.runs.methods().records if not found.output.is_over]
-        if running:
-            wrong.append(f"{len(running)} runs never ended")
-        models = [str(model) for model in datastore.models.all()]
-        records = {model: datastore.versions(model, "state") for model in models}
-        found = {
-            model.rpartition("/")[2]: [written(record.version, record.path.read_bytes()) for record in of]
-            for model, of in records.items()
-        }
-        before = datastore.catalog.rows()
-        datastore.catalog.rebuild()
-        if {row_of(row) for row in before} != {row_of(row) for row in datastore.catalog.rows()}:
-            wrong.append("the catalog is not what a rebuild makes of the data")
-    return found, wrong
-
-
-def left_in_bucket(location: Location, wanted: Wanted) -> tuple[dict[str, list[Written]], list[str]]:
-    with locks_of(location, wanted) as locks, locks.structure():
-        pass
-    with locks_of(location, wanted) as locks:
-        held = [info.lock_key for info in locks.status(walk=True) if info.is_held]
-
-    async def read() -> dict[str, list[Written]]:
-        found: dict[str, list[Written]] = {}
-        async with connect(location) as store:
-            latest: dict[str, int] = {}
-            raw: dict[tuple[str, int], Written] = {}
-            async for page in store.list("data"):
-                for meta in page:
-                    body = await (await store.get(meta.key)).bytes()
-                    match meta.key.split("/"):
-                        case [*_, model, "state", "latest"]:
-                            latest[model] = json.loads(body)[0]
-                        case [*_, model, "state", version, "raw"]:
-                            raw[model, int(version)] = written(int(version), body)
-        # What nobody ever moved the marker to was not acknowledged, and is nobody's version.
-        for model, at in latest.items():
-            while at:
-                found.setdefault(model, []).append(raw[model, at])
-                at = raw[model, at].after  # noqa: PLW2901 - back to the first
-        return found
-
-    return asyncio.run(read()), [f"locks are held: {held}"] if held else []
-
-
-def written(version: int, body: bytes) -> Written:
-    return Written(version, hashlib.sha256(body).hexdigest(), int(json.loads(body)["after"]))
-
-
-def row_of(row: object) -> str:
-    return str(getattr(row, "artifact", row))
-
-
-def locks_of(location: Location, wanted: Wanted) -> Locks:
-    return Locks(partial(open_cells, location, ttl=wanted.ttl), Keyspace(), ttl=wanted.ttl, timeout=60 + 5 * wanted.ttl)
-
-
-def histogram(waits: list[float]) -> str:
+def histogram(waits: Sequence[float]) -> str:
     width = max(waits) / 12 or 1.0
     counts = Counter(min(11, int(wait / width)) for wait in waits)
     most = max(counts.values())
@@ -262,36 +134,28 @@ def histogram(waits: list[float]) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("place", nargs="?", default="folder", choices=["folder", "ministack", "seaweedfs", "moto"])
+    parser.add_argument("place", nargs="?", default=FOLDER, choices=[FOLDER, *SERVERS])
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--writers", type=int, default=8)
+    parser.add_argument("--caches", type=int, default=3, help="in front of a bucket")
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--models", type=int, default=4)
-    parser.add_argument("--ttl", type=float, default=3.0)
+    parser.add_argument("--ttl", type=float, default=3.0, help="seconds that a lock is good for")
     parser.add_argument("--every", type=float, default=1.0, help="seconds between two blows")
     parser.add_argument("--blows", type=int, default=100)
+    parser.add_argument("--verbose", action="store_true", help="what the writers were told, word by word")
     wanted = Wanted(**vars(parser.parse_args()))
-    with ExitStack() as opened:
-        folder = Path(opened.enter_context(tempfile.TemporaryDirectory()))
-        os.environ["SWAMP_HOME"] = str(folder / "home")
-        if wanted.place == "folder":
-            newrepo.create(folder / "repo")
-            story, wrong = hammer(str(folder / "repo"), wanted)
-            found, also = left_in_folder(folder / "repo", wanted)
-        else:
-            server = opened.enter_context(SERVERS[wanted.place]())
-            os.environ["AWS_ACCESS_KEY_ID"] = server.settings["access_key_id"]
-            os.environ["AWS_SECRET_ACCESS_KEY"] = server.settings["secret_access_key"]
-            bucket = server.new_bucket()
-            story, wrong = hammer(f"s3:{server.endpoint}:{bucket}", wanted)
-            location = S3(bucket, "soak", region="us-east-1", endpoint=server.endpoint, path_style=True)
-            found, also = left_in_bucket(location, wanted)
-    wrong += also + check(story, found, wanted)
-    say(
-        f"{len(story.acks)} artifacts acknowledged in {len(found)} models; {story.kills} killed, {story.pauses} stopped"
-    )
+    with computers(wanted.place, wanted.caches) as on:
+        story, wrong = hammer(on, wanted)
+        wrong += settle(on, wanted.ttl)
+        left = [look(computer, wanted.ttl) for computer in on]
+        wrong += judge(story, left, wanted.rounds)
+    say(f"{len(story.acks)} artifacts acknowledged through {len(left)} computers")
+    say(f"{story.kills} killed, {story.pauses} stopped")
     say(f"told by writers: {dict(story.told)}; longest wait {max(story.waits):.1f} s")
     say(histogram(story.waits))
+    for line, count in story.heard.most_common() if wanted.verbose else ():
+        say(f"{count:4} {line}")
     for one in wrong:
         say(f"WRONG: {one}")
     return 1 if wrong else 0

@@ -1,131 +1,94 @@
 """One of the writers of `hammer.py`: runs of models that write artifacts, and say so once that is certain.
 
-    writer.py PLACE NAME SEED ROUNDS MODELS TTL SKEW
+    writer.py REPO NAME SEED FIRST ROUNDS MODELS TTL SKEW
 
-A place is the folder of a repo, or `s3:ENDPOINT:BUCKET`. Every artifact says after which one it was written, as seen
-under the lock; so the end shows whether two were ever at it at a time. Lines on stdout: `ack MODEL VERSION SHA256`,
-`waited SECONDS`, `round NUMBER`, or why a
-round is tried again.
+Every artifact has a token, and says after which one it was written, as its writer saw it under the lock: so the end
+shows whether two were ever at it at a time, and which of them did not know of the other. Lines on stdout:
+`ack MODEL VERSION TOKEN SHA256`, `waited SECONDS`, `round NUMBER`, or why a round went otherwise.
 """
 
-import asyncio
 import hashlib
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from random import Random
+from unittest.mock import patch
+from uuid import uuid4
 
 import bayou
-from bayou.config.locations import S3, Folder
-from bayou.domain.models import Model
-from bayou.domain.modeltypes import ModelType
+from bayou.config.locations import Location
+from bayou.datastore import coordination, remote
 from bayou.errors import Conflict, LockTimeout, NotFound, Unavailable
-from bayou.layout.keys import Keyspace
-from bayou.locks import LockLost, Locks, StoreCells, open_cells
-from bayou.storage import ABSENT, Patience, Prefix, Retry, Store, TimeLimit, Version, open_bare
+from bayou.locks import LockLost
+from bayou.storage import Store, connecting
 from bayou.testing.faults import Fault, Faulty, sometimes
 
 TYPE = "soak/model"
+NAME = "state"
 SHARE = 0.05  # of the requests, before and after they are carried out
-PATIENCE = Patience(attempts=6, first_pause=0.05, longest_pause=0.5, deadline=10.0)
 WAIT = 120.0  # seconds
-
-Work = Callable[[str, int], tuple[int, bytes]]
 
 
 def say(*words: object) -> None:
     print(*words, flush=True)  # noqa: T201 - to the hammer
 
 
-def content(name: str, number: int, after: int) -> bytes:
-    return json.dumps({"writer": name, "round": number, "after": after}).encode()
-
-
 @contextmanager
-def in_folder(root: str, name: str, dice: Random, ttl: float) -> Iterator[Work]:
-    with bayou.open(root, durable=False) as datastore:
-        location = datastore.settings.location
-        assert isinstance(location, Folder)
-        locks = Locks(partial(open_cells, location, ttl=ttl), Keyspace(), ttl=ttl, timeout=WAIT)
-        datastore.coordination.__dict__["locks"] = locks
+def harm(dice: Random, ttl: float, skew: float) -> Iterator[None]:
+    """Requests that are lost, locks that are soon good for nothing, and a clock that is wrong."""
+    bare, clock, clock_ns = connecting.open_bare, time.time, time.time_ns
 
-        def work(model: str, number: int) -> tuple[int, bytes]:
-            began = time.monotonic()
-            with datastore.model(TYPE, model).run("work") as run:
-                say("waited", round(time.monotonic() - began, 3))
-                try:
-                    after = run.latest("state").version
-                except NotFound:
-                    after = 0
-                time.sleep(dice.random() * 0.05)
-                body = content(name, number, after)
-                version = run.write("state", body, keep="90d").version
-                say("ack", model, version, hashlib.sha256(body).hexdigest())
-            return version, body
+    def faulty(location: Location) -> Store:
+        lost = sometimes(2 * SHARE, Fault.FAIL_BEFORE, Fault.FAIL_AFTER, seed=dice.randrange(2**32))
+        return Faulty(bare(location), lost)
 
-        yield work
+    brief = partial(coordination.open_locks, ttl=ttl)
+    with (
+        patch.object(connecting, "open_bare", faulty),
+        patch.object(coordination, "open_locks", brief),
+        patch.object(remote, "open_locks", brief),
+        patch.object(time, "time", lambda: clock() + skew),
+        patch.object(time, "time_ns", lambda: clock_ns() + int(skew * 1e9)),
+    ):
+        yield
 
 
-@contextmanager
-def in_bucket(place: str, name: str, dice: Random, ttl: float) -> Iterator[Work]:
-    endpoint, _, bucket = place.rpartition(":")
-    location = S3(bucket, region="us-east-1", endpoint=endpoint, path_style=True)
-
-    def faulty() -> Store:
-        choose = sometimes(2 * SHARE, Fault.FAIL_BEFORE, Fault.FAIL_AFTER, seed=dice.randrange(2**32))
-        return Retry(TimeLimit(Faulty(Prefix(open_bare(location), "soak"), choose), ttl), PATIENCE)
-
-    with asyncio.Runner() as runner, Locks(lambda: StoreCells(faulty()), Keyspace(), ttl=ttl, timeout=WAIT) as locks:
-        store = faulty()
-
-        def work(model: str, number: int) -> tuple[int, bytes]:
-            began = time.monotonic()
-            with locks.models([Model(ModelType(TYPE), model)]) as hold:
-                say("waited", round(time.monotonic() - began, 3))
-                return runner.run(write(model, number, hold.confirm))
-
-        async def write(model: str, number: int, confirm: Callable[[], None]) -> tuple[int, bytes]:
-            folder = f"data/{TYPE}/{model}/state"
-            after, seen = await latest(f"{folder}/latest")
-            await asyncio.sleep(dice.random() * 0.05)
-            body, version = content(name, number, after), after
-            while True:
-                version += 1
-                await asyncio.to_thread(confirm)
-                try:
-                    await store.put(f"{folder}/{version}/raw", body, when=ABSENT)
-                except Conflict:
-                    continue  # of one who was killed before he could say so
-                break
-            await store.put(f"{folder}/latest", json.dumps([version, name, number]).encode(), when=seen or ABSENT)
-            say("ack", model, version, hashlib.sha256(body).hexdigest())
-            return version, body
-
-        async def latest(key: str) -> tuple[int, Version | None]:
-            try:
-                fetched = await store.get(key)
-            except NotFound:
-                return 0, None
-            return int(json.loads(await fetched.bytes())[0]), fetched.version
-
-        yield work
+def hear(notice: str) -> None:
+    """Pass on whether a run may not have seen, or shown, the newest state."""
+    if "waits on this machine" in notice or "next sync" in notice or notice.startswith("nothing was pushed"):
+        say("unsynced", notice)
+    elif not notice.startswith("waiting for"):
+        say("noticed", notice)
 
 
-def main(place: str, name: str, seed: str, first: str, rounds: str, models: str, ttl: str, skew: str) -> None:  # noqa: PLR0917 - a command line
-    moved, at_once = float(skew), (time.time, time.time_ns)
-    time.time = lambda: at_once[0]() + moved
-    time.time_ns = lambda: at_once[1]() + int(moved * 1e9)
+def write(datastore: bayou.Datastore, model: str, name: str, dice: Random) -> None:
+    began = time.monotonic()
+    with datastore.model(TYPE, model).run("work") as run:
+        say("waited", round(time.monotonic() - began, 3))
+        try:
+            after = json.loads(run.latest(NAME).read())["token"]
+        except NotFound:
+            after = ""
+        time.sleep(dice.random() * 0.05)
+        token = str(uuid4())
+        body = json.dumps({"token": token, "after": after, "writer": name}).encode()
+        version = run.write(NAME, body, keep="90d").version
+        say("ack", model, version, token, hashlib.sha256(body).hexdigest())
+
+
+def main(repo: str, name: str, seed: str, first: str, rounds: str, models: str, ttl: str, skew: str) -> None:  # noqa: PLR0917 - a command line
     dice = Random(f"{seed} {name} {first}")  # noqa: S311 - repeatable on purpose
-    is_bucket = place.startswith("s3:")
-    opened = in_bucket(place[3:], name, dice, float(ttl)) if is_bucket else in_folder(place, name, dice, float(ttl))
-    with opened as work:
-        number = int(first)
+    number = int(first)
+    with (
+        harm(dice, float(ttl), float(skew)),
+        bayou.open(repo, durable=False, lock_timeout=WAIT, notice=hear) as datastore,
+    ):
         while number < int(rounds):
             try:
-                work(f"m{dice.randrange(int(models))}", number)
+                write(datastore, f"m{dice.randrange(int(models))}", name, dice)
             except LockLost:
                 say("lost")
             except Conflict:
