@@ -17,7 +17,7 @@ from bayou.storage import Fetched, Limit, Window, Wrapper, connect
 from bayou.storage.bodies import WHOLE
 from bayou.storage.port import Request
 from bayou.testing.contract.expect import list_keys, read
-from bayou.testing.memory import MemoryStore
+from bayou.testing.memory import MemoryStore, OnItsWay, Unread
 
 T = TypeVar("T")
 
@@ -36,22 +36,6 @@ class Slow(Wrapper):
             return await call()
         finally:
             self.now -= 1
-
-
-class Unread(Fetched):
-    """A body that is still on its way."""
-
-    def __init__(self, inner: Fetched) -> None:
-        super().__init__(inner.meta, inner.version)
-        self._inner = inner
-
-    def chunks(self) -> AsyncIterator[bytes]:
-        return self._inner.chunks()
-
-
-class OnItsWay(Wrapper):
-    def watch(self, fetched: Fetched) -> Fetched:
-        return Unread(fetched)
 
 
 async def settle() -> None:

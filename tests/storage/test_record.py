@@ -9,7 +9,7 @@ from bayou.storage import Record, Tally
 from bayou.storage.port import Request
 from bayou.testing.contract.expect import list_keys, read
 from bayou.testing.faults import Fault, Faulty, at
-from bayou.testing.memory import MemoryStore
+from bayou.testing.memory import MemoryStore, OnItsWay
 
 
 async def test_each_call_counts_by_its_verb(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ async def test_a_listing_counts_its_pages_and_its_end() -> None:
 async def test_only_bytes_that_arrived_count() -> None:
     inner = MemoryStore()
     await inner.put("a", b"x" * (3 << 20))
-    store = Record(inner, Tally())
+    store = Record(OnItsWay(inner), Tally())
     async for _ in (await store.get("a")).chunks():
         break
     assert store.tally.bytes_down == 1 << 20

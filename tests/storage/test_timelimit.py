@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from bayou.errors import ErrorKind, Unavailable
-from bayou.storage import Fetched, FetchedBytes, Store, TimeLimit, Version
+from bayou.storage import Fetched, Store, TimeLimit, Version
 from bayou.testing.contract.expect import list_keys, read
 from bayou.testing.faults import Fault, Faulty, at
-from bayou.testing.memory import MemoryStore
+from bayou.testing.memory import MemoryStore, OnItsWay
 
 CALLS: dict[str, Callable[[Store], Awaitable[object]]] = {
     "get": lambda store: store.get("a"),
@@ -35,15 +35,12 @@ class Silent(MemoryStore):
     async def get(self, key: str, *, start: int = 0, stop: int | None = None) -> Fetched:
         fetched = await super().get(key, start=start, stop=stop)
 
-        class Body(FetchedBytes):
+        class Body(Fetched):
             async def chunks(self) -> AsyncIterator[bytes]:
                 yield b"the first piece"
                 await asyncio.Event().wait()
 
-            async def bytes(self) -> bytes:
-                return b"".join([chunk async for chunk in self.chunks()])
-
-        return Body(fetched.meta, fetched.version, b"")
+        return Body(fetched.meta, fetched.version)
 
 
 @pytest.mark.parametrize("fault", [Fault.HANG_BEFORE, Fault.HANG_AFTER])
@@ -82,7 +79,7 @@ def allowed(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 async def test_the_allowance_grows_with_what_is_sent(allowed: list[float], tmp_path: Path) -> None:
-    store = TimeLimit(MemoryStore(), seconds=30, slowest=1000)
+    store = TimeLimit(OnItsWay(MemoryStore()), seconds=30, slowest=1000)
     path = tmp_path / "body"
     path.write_bytes(b"x" * 5000)
     await store.put("a", b"")
@@ -98,9 +95,14 @@ async def test_the_allowance_grows_with_what_is_sent(allowed: list[float], tmp_p
 async def test_every_piece_has_its_own_limit(allowed: list[float]) -> None:
     inner = MemoryStore()
     await inner.put("a", b"x" * (3 << 20))
-    fetched = await TimeLimit(inner, seconds=30).get("a")
+    fetched = await TimeLimit(OnItsWay(inner), seconds=30).get("a")
     assert len([piece async for piece in fetched.chunks()]) == 3
     assert allowed == [30] * 5, "the answer, three pieces, and the end"
+
+
+async def test_what_has_arrived_needs_no_limit(allowed: list[float]) -> None:
+    assert await read(TimeLimit(await stocked(), seconds=30), "a") == b"content"
+    assert allowed == [30]
 
 
 async def test_a_limit_of_the_caller_is_the_callers() -> None:

@@ -5,7 +5,7 @@ import builtins
 import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from typing import TypeVar
 
 from bayou.errors import ErrorKind, Unavailable
@@ -43,6 +43,9 @@ class Window:
 
     async def take(self) -> int:
         """Wait for a slot; the result is what `throttled` wants to know of it."""
+        if not self._waiting and self._taken < self.width:
+            self._taken += 1
+            return self._halvings
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         self._admit()
@@ -90,8 +93,9 @@ class Limit(Wrapper):
         self._uploads = asyncio.Semaphore(uploads)
 
     async def around(self, request: Request, call: Callable[[], Awaitable[T]]) -> T:
-        large = request.body is not None and not isinstance(request.body, bytes) and size_of(request.body) > WHOLE
-        async with self._uploads if large else nullcontext():
+        if request.body is None or isinstance(request.body, bytes) or size_of(request.body) <= WHOLE:
+            return await self._in_a_slot(call)
+        async with self._uploads:
             return await self._in_a_slot(call)
 
     async def _in_a_slot(self, call: Callable[[], Awaitable[T]]) -> T:
@@ -99,7 +103,7 @@ class Limit(Wrapper):
         reading = False
         try:
             result = await call()
-            reading = isinstance(result, Fetched) and not result.has_arrived
+            reading = isinstance(result, Fetched) and result.arrived is None
         except Unavailable as error:
             if error.kind in _OVERLOADED:
                 self.window.throttled(halvings)
@@ -111,7 +115,9 @@ class Limit(Wrapper):
         return result
 
     def watch(self, fetched: Fetched) -> Fetched:
-        return fetched if fetched.has_arrived else _Slotted(fetched, _Slot(self.window.give_back, self._idle))
+        if fetched.arrived is not None:
+            return fetched
+        return _Slotted(fetched, _Slot(self.window.give_back, self._idle))
 
 
 class _Slot:

@@ -15,6 +15,7 @@ A store holds whole objects under keys. The contract, which `bayou.testing.contr
 design/001 says why the port looks as it does, and what real stores do differently.
 """
 
+import builtins
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import datetime
@@ -61,8 +62,8 @@ class ObjectMeta(msgspec.Struct, frozen=True, gc=False):
 class Fetched(ABC):
     """An object on its way: its meta is here, its bytes are read once, by `bytes` or by `chunks`."""
 
-    has_arrived = False
-    """Whether its bytes are here too, so that it keeps nothing waiting."""
+    arrived: builtins.bytes | None = None
+    """Its bytes, if they came with the answer. Then it keeps nothing waiting, and no wrapper has anything to watch."""
 
     def __init__(self, meta: ObjectMeta, version: Version) -> None:
         self.meta = meta
@@ -79,18 +80,16 @@ class Fetched(ABC):
 class FetchedBytes(Fetched):
     """An object that has arrived whole."""
 
-    has_arrived = True
-
     def __init__(self, meta: ObjectMeta, version: Version, content: bytes) -> None:
         super().__init__(meta, version)
-        self._content = content
+        self.arrived: builtins.bytes = content
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        for start in range(0, len(self._content), CHUNK):
-            yield self._content[start : start + CHUNK]
+        for start in range(0, len(self.arrived), CHUNK):
+            yield self.arrived[start : start + CHUNK]
 
     async def bytes(self) -> bytes:
-        return self._content
+        return self.arrived
 
 
 class Watched(Fetched):
@@ -98,7 +97,6 @@ class Watched(Fetched):
 
     def __init__(self, inner: Fetched, *, seen: Callable[[int], None]) -> None:
         super().__init__(inner.meta, inner.version)
-        self.has_arrived = inner.has_arrived
         self._inner = inner
         self._seen = seen
 

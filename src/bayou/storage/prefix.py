@@ -7,7 +7,7 @@ import msgspec
 
 from bayou.errors import ErrorKind, Unsupported
 from bayou.storage.keys import check_key
-from bayou.storage.port import ANY, Body, Condition, Fetched, ObjectMeta, Store, Version, Wrapper
+from bayou.storage.port import ANY, Body, Condition, Fetched, FetchedBytes, ObjectMeta, Store, Version, Wrapper
 
 
 class Prefix(Wrapper):
@@ -47,7 +47,10 @@ class Prefix(Wrapper):
         return msgspec.structs.replace(meta, key=meta.key.removeprefix(self._below))
 
     def _outer(self, fetched: Fetched) -> Fetched:
-        return _Outer(fetched, self._strip(fetched.meta))
+        meta = self._strip(fetched.meta)
+        if fetched.arrived is not None:
+            return FetchedBytes(meta, fetched.version, fetched.arrived)
+        return _Outer(fetched, meta)
 
 
 class _Outer(Fetched):
@@ -55,7 +58,6 @@ class _Outer(Fetched):
 
     def __init__(self, inner: Fetched, meta: ObjectMeta) -> None:
         super().__init__(meta, inner.version)
-        self.has_arrived = inner.has_arrived
         self._inner = inner
 
     def chunks(self) -> AsyncIterator[builtins.bytes]:

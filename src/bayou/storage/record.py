@@ -45,7 +45,10 @@ class Record(Wrapper):
         return result
 
     def watch(self, fetched: Fetched) -> Fetched:
-        return Watched(fetched, seen=self._received)
+        if fetched.arrived is None:
+            return Watched(fetched, seen=self._received)
+        self._received(len(fetched.arrived))
+        return fetched
 
     def _received(self, count: int) -> None:
         self.tally.bytes_down += count

@@ -61,11 +61,11 @@ class Retry(Wrapper):
 
     async def get(self, key: str, *, start: int = 0, stop: int | None = None) -> Fetched:
         fetched = await self.tries().run(lambda: self.inner.get(key, start=start, stop=stop))
-        return _Resuming(self, fetched, start, stop)
+        return fetched if fetched.arrived is not None else _Resuming(self, fetched, start, stop)
 
     async def get_if_changed(self, key: str, version: Version) -> Fetched | None:
         fetched = await self.tries().run(lambda: self.inner.get_if_changed(key, version))
-        return None if fetched is None else _Resuming(self, fetched, 0, None)
+        return fetched if fetched is None or fetched.arrived is not None else _Resuming(self, fetched, 0, None)
 
     async def put(self, key: str, body: Body, *, when: Condition = ANY) -> Version:
         tries = self.tries()

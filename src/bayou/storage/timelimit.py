@@ -27,7 +27,7 @@ class TimeLimit(Wrapper):
         return await self.within(request.key, call, 0 if request.body is None else size_of(request.body))
 
     def watch(self, fetched: Fetched) -> Fetched:
-        return _Timed(fetched, self)
+        return fetched if fetched.arrived is not None else _Timed(fetched, self)
 
     async def within(self, key: str, call: Callable[[], Awaitable[T]], size: int = 0) -> T:
         seconds = self.seconds + size / self.slowest
@@ -46,7 +46,6 @@ class TimeLimit(Wrapper):
 class _Timed(Fetched):
     def __init__(self, inner: Fetched, limit: TimeLimit) -> None:
         super().__init__(inner.meta, inner.version)
-        self.has_arrived = inner.has_arrived
         self._inner = inner
         self._limit = limit
 

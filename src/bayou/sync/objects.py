@@ -59,7 +59,7 @@ async def bring(store: Store, key: str, temporary: Callable[[], Path], seen: Cal
         fetched = await store.get(key)
     except NotFound:
         return None
-    if fetched.has_arrived or fetched.meta.size <= SMALL:
+    if fetched.arrived is not None or fetched.meta.size <= SMALL:
         body = await fetched.bytes()
         seen(len(body))
         return Arrived(hashlib.sha256(body).hexdigest(), len(body), fetched.version, body)

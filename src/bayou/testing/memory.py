@@ -18,6 +18,7 @@ from bayou.storage.port import (
     Store,
     Unconditional,
     Version,
+    Wrapper,
 )
 
 PAGE = 1000
@@ -78,6 +79,24 @@ class MemoryStore(Store):
     def _describe(self, key: str) -> ObjectMeta:
         content, modified = self.objects[key]
         return ObjectMeta(key, len(content), modified, version_of(content))
+
+
+class Unread(Fetched):
+    """A body that is still on its way."""
+
+    def __init__(self, inner: Fetched) -> None:
+        super().__init__(inner.meta, inner.version)
+        self._inner = inner
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        return self._inner.chunks()
+
+
+class OnItsWay(Wrapper):
+    """Answers that come before their bodies, as those of large objects do."""
+
+    def watch(self, fetched: Fetched) -> Fetched:
+        return Unread(fetched)
 
 
 def version_of(content: bytes) -> Version:
