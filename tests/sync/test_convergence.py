@@ -527,6 +527,18 @@ def test_computers_converge_and_lose_nothing(operations: list[Any], sharded: boo
     play(operations, sharded=sharded)
 
 
+@example(
+    # A second conflict over a file, while nobody has decided about the first.
+    [
+        ("write_file", (0, "logs", 0), {}),
+        ("overwrite_file", (0,), {}),
+        ("sync", (0,), {}),
+        ("write_file", (0, "logs", 0), {}),
+        ("overwrite_file", (0,), {}),
+        ("sync", (0,), {}),
+    ],
+    False,
+)
 @example([("upload_half", (0, 1), {})], False)  # in a bucket without an index, of which all is taken for listed
 @example(
     # Deleted by somebody who writes no tombstones; then half of another version under an entry that was set back.

@@ -47,6 +47,19 @@ async def test_theirs_stays_and_ours_is_dropped(computer: Make) -> None:
     assert (await two.sync()).pushed == []
 
 
+async def test_what_an_earlier_conflict_left_is_there_until_somebody_removes_it(computer: Make) -> None:
+    one, two = await conflict(computer)
+    for ours in (b"two again", b"two again", b"two at last"):
+        two.write("logs/a", ours)
+        one.write("logs/a", b"not " + ours + one.files()["logs/a"])
+        await one.sync()
+        await two.sync()
+    kept = kept_at(two.journal, "logs/a")
+    assert kept.read_bytes() == b"two at last"
+    take_theirs(two.journal, "logs/a")
+    assert sorted(file.read_bytes() for file in kept.parent.iterdir()) == [b"two", b"two again"]
+
+
 async def test_what_is_no_conflict_is_refused(computer: Make) -> None:
     _, two = await conflict(computer)
     with pytest.raises(NotFound, match="no conflict over 'logs/b'"):

@@ -1,5 +1,10 @@
 """Conflicts: ours is kept aside, below `_control/conflicts`, when theirs takes its place, until somebody decides."""
 
+import hashlib
+from contextlib import suppress
+from pathlib import Path
+
+from bayou.domain.content import ContentId
 from bayou.domain.plan import Step
 from bayou.storage.files import write_body
 from bayou.sync.deciding import kept_at
@@ -36,8 +41,17 @@ def give_up(ends: Ends, planned: Planned, step: Step, report: Report, *, keep_as
 def _keep(ends: Ends, step: Step, path: str) -> None:
     target = kept_at(ends.journal, path)
     target.parent.mkdir(parents=True, exist_ok=True)
+    _make_room(target, step.local[path])
     with target.open("wb", buffering=0) as file:
         write_body(ends.file(path), file)
     ends.journal.reports.set_conflict(
         Kept(path, step.local[path], step.remote.get(path) or "", to_text(ends.now()), step.reason.value)
     )
+
+
+def _make_room(target: Path, content: ContentId) -> None:
+    """What an earlier conflict over the same path left there, and nobody decided about, stays beside it by its hash."""
+    with suppress(FileNotFoundError), target.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != content:
+            target.replace(target.with_name(f"{target.name[:50]}.{found[:16]}"))  # short enough for any disk
