@@ -4,18 +4,22 @@
 
 `rebuild`: so many versions on disk, 5 for each name. Each round builds a catalog from nothing, reads everything again
 into the one that is there, and reads and parses all `metadata.yaml` one after the other with `yaml.CSafeLoader`, which
-does less: it looks at no content and stores nothing. `questions`: a catalog with so many rows, filled directly.
+does less: it looks at no content and stores nothing. Besides the clock it counts the processor's time, that of the
+workers included and that of the parent alone: on a busy machine, and for more processors than it has, those say more.
+`questions`: a catalog with so many rows, filled directly.
 """
 
 import argparse
 import os
 import random
+import resource
 import statistics
 import tempfile
 import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 
@@ -90,29 +94,53 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - started
 
 
+class Cost(NamedTuple):
+    """Seconds by the clock, of the processor's time with that of all workers, and of this process alone."""
+
+    clock: float
+    cpu: float
+    parent: float
+
+
+def cost(work: Callable[[], object]) -> Cost:
+    clock, parent, workers = time.perf_counter(), time.process_time(), children()
+    work()
+    parent = time.process_time() - parent
+    return Cost(time.perf_counter() - clock, parent + children() - workers, parent)
+
+
+def children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def race_rebuild(count: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / ".swamp"
         write_versions(root, count)
         tree = Tree(root, root, durable=False)
         read_with_pyyaml(root)  # so that nobody is the first to read the disk
-        built, rebuilt, parsed, swept = [], [], [], []
+        taken: dict[str, list[Cost]] = {"PyYAML": [], "build": [], "rebuild": [], "sweep, nothing new": []}
         for number in range(rounds):
             with Catalog.open(Path(folder) / f"{number}.db", tree) as catalog:
-                parsed.append(seconds(lambda: read_with_pyyaml(root)))
-                built.append(seconds(catalog.sweep))
-                rebuilt.append(seconds(catalog.rebuild))
+                taken["PyYAML"].append(cost(lambda: read_with_pyyaml(root)))
+                taken["build"].append(cost(catalog.sweep))
+                taken["rebuild"].append(cost(catalog.rebuild))
                 catalog.sweep()
-                swept.append(seconds(catalog.sweep))
+                taken["sweep, nothing new"].append(cost(catalog.sweep))
                 assert catalog.count() == count
-        print(f"\n{count} versions, {rounds} rounds, {len(os.sched_getaffinity(0))} processors; medians")
-        print(f"{'':28}{'seconds':>10}{'of PyYAML':>12}{'spread':>14}")
-        for name, taken in (("PyYAML", parsed), ("build", built), ("rebuild", rebuilt), ("sweep, nothing new", swept)):
-            ratios = [theirs / ours for theirs, ours in zip(parsed, taken, strict=True)]
-            print(
-                f"{name:28}{statistics.median(taken):>10.2f}{statistics.median(ratios):>11.1f}x"
-                f"{min(ratios):>8.1f}-{max(ratios):.1f}"
-            )
+        load = " ".join(f"{one:.0f}" for one in os.getloadavg())
+        print(f"\n{count} versions, {rounds} rounds, {len(os.sched_getaffinity(0))} processors, load {load}; medians")
+        print("seconds, and how many times in those of PyYAML, round by round")
+        print(f"{'':20}{'clock':>10}{'':22}{'cpu':>8}{'':22}{'parent':>8}")
+        for name, costs in taken.items():
+            told = f"{name:20}"
+            for of in range(3):
+                theirs = [one.cpu if of else one.clock for one in taken["PyYAML"]]
+                ratios = [one / ours[of] for one, ours in zip(theirs, costs, strict=True)]
+                spread = f"({statistics.median(ratios):.1f}x {min(ratios):.1f}..{max(ratios):.1f})"
+                told += f"{statistics.median(one[of] for one in costs):>10.2f} {spread:20}"
+            print(told)
 
 
 # Of 100 names one is `env = prod`; sizes go from 0 to 999.

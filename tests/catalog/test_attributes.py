@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bayou.catalog.attributes import LONGEST_TEXT, MOST_KEYS, First, attributes_of, first_level
+from bayou.catalog.attributes import LONGEST_TEXT, MOST_KEYS, attributes_of, first_level
 
 values = st.recursive(
     st.none()
@@ -63,14 +63,14 @@ def test_each_key_has_its_kind() -> None:
         "i": 2.0,
     }
     assert first_level(value) == (
-        First("a", "bool", 1),
-        First("b", "int", -(2**63)),
-        First("c", "double", 1.5),
-        First("d", "string", "x"),
-        First("e", "null", None),
-        First("f", "list", None),
-        First("g", "map", None),
-        First("i", "double", 2.0),
+        ("a", "bool", 1),
+        ("b", "int", -(2**63)),
+        ("c", "double", 1.5),
+        ("d", "string", "x"),
+        ("e", "null", None),
+        ("f", "list", None),
+        ("g", "map", None),
+        ("i", "double", 2.0),
     )
 
 

@@ -87,12 +87,15 @@ def tasks(files: Files, count: int) -> list[Task]:
     for number in range(count):
         files.write(key_of(f"state-{number:03}"))
     files.age()
-    return [Task(str(key_of().model.type), key_of().model.id, f"state-{number:03}", {}) for number in range(count)]
+    return [
+        Task(str(key_of().model.type), key_of().model.id, f"state-{number:03}", {}, is_new=False)
+        for number in range(count)
+    ]
 
 
 def test_workers_find_what_we_would(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = tasks(files, 260)
-    alone = [answer for _, answer in look_at_all(files.tree, asked, few=1000)]
+    alone = [answer for _, answers in look_at_all(files.tree, asked) for answer in answers.each]
     started: list[object] = []
     make = looking._Worker
 
@@ -100,17 +103,19 @@ def test_workers_find_what_we_would(files: Files, monkeypatch: pytest.MonkeyPatc
         started.append(arguments)
         return make(*arguments)
 
+    monkeypatch.setattr(looking, "_FEW", 10)
     monkeypatch.setattr(looking, "_count", lambda: 2)
     monkeypatch.setattr(looking, "_Worker", counted)
-    found = list(look_at_all(files.tree, asked, few=10))
-    assert [task for task, _ in found] == asked
-    assert [answer for _, answer in found] == alone
+    found = list(look_at_all(files.tree, asked))
+    assert [task for tasks, _ in found for task in tasks] == asked
+    assert [answer for _, answers in found for answer in answers.each] == alone
     assert started
 
 
 @pytest.mark.parametrize("fault", ["no program", "killed"])
 def test_what_workers_cannot_do_is_done_here(files: Files, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     asked = tasks(files, 150)
+    monkeypatch.setattr(looking, "_FEW", 10)
     monkeypatch.setattr(looking, "_count", lambda: 2)
     if fault == "no program":
         monkeypatch.setattr(sys, "executable", "/bin/false")
@@ -122,7 +127,7 @@ def test_what_workers_cannot_do_is_done_here(files: Files, monkeypatch: pytest.M
             return ask(worker, asked)
 
         monkeypatch.setattr(looking._Worker, "ask", killing)
-    answers = [answer for _, answer in look_at_all(files.tree, asked, few=10)]
+    answers = [answer for _, given in look_at_all(files.tree, asked) for answer in given.each]
     assert [answer.found is not None and len(answer.found.read) for answer in answers] == [1] * 150
 
 

@@ -5,7 +5,7 @@ Whoever evaluates a query without the catalog reads attributes with the same fun
 
 import json
 import re
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 import msgspec
 
@@ -15,16 +15,21 @@ LARGEST = 2**20
 """Bytes of content that the catalog still looks into."""
 MOST_KEYS = 256
 LONGEST_TEXT = 4096
+_KINDS = {
+    str: "string",
+    bool: "bool",
+    int: "int",
+    float: "double",
+    type(None): "null",
+    list: "list",
+    dict: "map",
+}
 _INT64 = range(-(2**63), 2**63)
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 
 
-class First(NamedTuple):
-    """One key of the object itself. What is in a list or a map is not kept: its value is None."""
-
-    key: str
-    kind: str
-    value: int | float | str | None
+First = tuple[str, str, int | float | str | None]
+"""One key of the object itself, the kind of its value, and that. What is in a list or a map is not kept: None."""
 
 
 def attributes_of(content: bytes) -> dict[str, object]:
@@ -44,37 +49,28 @@ def first_level(attributes: dict[str, object]) -> tuple[First, ...] | None:
     """The keys of the object, or None where an index could not hold them as they are."""
     if len(attributes) > MOST_KEYS:
         return None
-    kept = []
+    kept: list[First] = []
     for key, value in attributes.items():
-        first = _first(key, value)
-        if first is None or len(key) > LONGEST_TEXT or "\0" in key:
+        kind = _KINDS[type(value)]
+        if len(key) > LONGEST_TEXT or "\0" in key:
             return None
-        kept.append(first)
+        # SQLite's own functions stop at a NUL.
+        if isinstance(value, str):
+            if len(value) > LONGEST_TEXT or "\0" in value:
+                return None
+        elif isinstance(value, int):
+            if value not in _INT64:
+                return None
+            value = int(value)  # noqa: PLW2901 - true is 1
+        elif not isinstance(value, float):
+            value = None  # noqa: PLW2901 - what is in it is not kept
+        kept.append((key, kind, value))
     return tuple(kept)
 
 
 def has_attributes(content_type: str) -> bool:
     """Whether a version of this type can have any (repository spec 2.5)."""
     return content_type == JSON
-
-
-def _first(key: str, value: object) -> First | None:  # noqa: PLR0911 - one for each kind
-    match value:
-        case str():
-            # SQLite's own functions stop at a NUL.
-            return First(key, "string", value) if len(value) <= LONGEST_TEXT and "\0" not in value else None
-        case bool():
-            return First(key, "bool", int(value))
-        case int():
-            return First(key, "int", value) if value in _INT64 else None
-        case float():
-            return First(key, "double", value)
-        case None:
-            return First(key, "null", None)
-        case list():
-            return First(key, "list", None)
-        case _:
-            return First(key, "map", None)
 
 
 def _patiently(content: bytes) -> object:

@@ -15,10 +15,10 @@ from bayou.catalog.failures import DAMAGED, translated
 from bayou.catalog.intents import Settling, forget, intend, left_behind
 from bayou.catalog.opening import Notice, open_database, set_aside
 from bayou.catalog.parquet import export_parquet
-from bayou.catalog.reading import Problem, changed_ns, read_name, rows_in_files
-from bayou.catalog.refreshing import Begun, Looked, add, begin, look_at, look_at_written, store
+from bayou.catalog.reading import Problem, changed_ns, rows_in_files
+from bayou.catalog.refreshing import Begun, add, begin, look_at, look_at_written, look_within, store
 from bayou.catalog.rows import STORED, Row, Value, row_key, row_of
-from bayou.catalog.storing import NameState, bind, is_bound, position, recall, set_position, state_of
+from bayou.catalog.storing import NameState, bind, is_bound, position, set_position, state_of
 from bayou.catalog.sweeping import Eyes, Progress, Sweep, Sweeping, is_due
 from bayou.domain.artifacts import ArtifactKey
 from bayou.domain.namespaces import check_namespace
@@ -298,11 +298,7 @@ class Catalog:
 
             def work(connection: apsw.Connection) -> None:
                 late = [
-                    Looked(
-                        key,
-                        recalled := recall(connection, self._tree.namespace, key),
-                        read_name(self._tree, key, recalled.known),
-                    )
+                    look_within(connection, self._tree, key)
                     for key, found in written.items()
                     if not add(connection, self._tree, key, begun[key], found)
                 ]

@@ -81,6 +81,19 @@ class Database:
             yield self._writer
 
     @contextmanager
+    def beside(self, name: str, content: bytes) -> Iterator[None]:
+        """Let transactions of this thread find another database, in memory, by this name."""
+        with self.alone() as connection:
+            connection.execute(f"ATTACH ':memory:' AS {name}")
+            try:
+                connection.deserialize(name, content)
+                yield
+            finally:
+                # One that was found to be damaged is closed.
+                with suppress(apsw.ConnectionClosedError):
+                    connection.execute(f"DETACH {name}")
+
+    @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
         """A connection of one's own; what one statement reads is all of one moment."""
         self._forget_parents()

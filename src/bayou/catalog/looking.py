@@ -5,6 +5,7 @@ the caller has, and `multiprocessing` starts the caller's main module again, whi
 and a daemon do not expect.
 """
 
+import gc
 import os
 import queue
 import subprocess
@@ -18,6 +19,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple, Self, TypeVar, cast
 
 import msgspec
 
+from bayou.catalog import parts
 from bayou.catalog.intents import key_at
 from bayou.catalog.patience import patiently
 from bayou.catalog.reading import Found, Known, read_name
@@ -28,11 +30,12 @@ from bayou.tree.tiers import Tiers
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    _Asked = tuple[list["Task"], Future[list["Answer"]]]
+    _Asked = tuple[list["Task"], Future["Answers"]]
 
 _FEW = 500
 _CHUNK = 100
 _MOST_WORKERS = 8
+_SELDOM = 100_000  # objects; a worker makes none that refer to each other in a circle
 
 
 class Task(NamedTuple):
@@ -42,6 +45,8 @@ class Task(NamedTuple):
     model_id: str
     name: str
     known: dict[int, Known]
+    is_new: bool
+    """Whether it is in no tables."""
 
 
 class Answer(NamedTuple):
@@ -49,29 +54,39 @@ class Answer(NamedTuple):
 
     found: Found | None
     failure: str | None = None
+    in_part: bool = False
+    """What was found is in the part that comes with it."""
+
+
+class Answers(NamedTuple):
+    """One for each task, and the rows of those names that are new."""
+
+    each: list[Answer]
+    part: bytes | None = None
 
 
 class Where(NamedTuple):
     """The tree of a worker, which only reads."""
 
+    namespace: str
     root: str
     local: str
     directories: tuple[str, ...]
     exclude: tuple[str, ...]
 
 
-def look_at_all(tree: Tree, tasks: Iterable[Task], *, few: int = _FEW) -> Iterator[tuple[Task, Answer]]:
+def look_at_all(tree: Tree, tasks: Iterable[Task]) -> Iterator[tuple[list[Task], Answers]]:
     """In the order of the tasks, of which only so many are taken ahead as keep everybody busy."""
     tasks = iter(tasks)
-    first = list(islice(tasks, few))
-    yield from zip(first, answers(tree, first), strict=True)
+    first = list(islice(tasks, _FEW))
+    yield first, answers(tree, first)
     ahead = list(islice(tasks, _CHUNK))
     if not ahead:
         return
     workers = _count()
     if workers < 2:
         for chunk in _chunks(ahead, tasks):
-            yield from zip(chunk, answers(tree, chunk), strict=True)
+            yield chunk, answers(tree, chunk)
         return
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - 10 ms, and only for many names
 
@@ -81,20 +96,32 @@ def look_at_all(tree: Tree, tasks: Iterable[Task], *, few: int = _FEW) -> Iterat
             for chunk in _chunks(ahead, tasks):
                 asked.append((chunk, pool.submit(crew.ask, chunk)))
                 if len(asked) > 2 * workers:
-                    yield from _next(asked)
+                    yield _next(asked)
             while asked:
-                yield from _next(asked)
+                yield _next(asked)
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _next(asked: "deque[_Asked]") -> Iterator[tuple[Task, Answer]]:
+def _next(asked: "deque[_Asked]") -> tuple[list[Task], Answers]:
     chunk, future = asked.popleft()
-    return zip(chunk, future.result(), strict=True)
+    return chunk, future.result()
 
 
-def answers(tree: Tree, tasks: Sequence[Task]) -> list[Answer]:
-    return patiently(lambda task: _answer(tree, task), tasks)
+def answers(tree: Tree, tasks: Sequence[Task]) -> Answers:
+    return Answers(patiently(lambda task: _answer(tree, task), tasks))
+
+
+def _with_part(namespace: str, tasks: Sequence[Task], given: Answers) -> Answers:
+    new = {
+        number: (key_at(task.type, task.model_id, task.name), answer.found)
+        for number, (task, answer) in enumerate(zip(tasks, given.each, strict=True))
+        if task.is_new and answer.found is not None
+    }
+    if not new:
+        return given
+    each = [Answer(None, in_part=True) if number in new else answer for number, answer in enumerate(given.each)]
+    return Answers(each, parts.make(namespace, new.values()))
 
 
 def _answer(tree: Tree, task: Task) -> Answer:
@@ -132,7 +159,7 @@ class _Crew:
         for worker in self._all:
             worker.stop()
 
-    def ask(self, tasks: list[Task]) -> list[Answer]:
+    def ask(self, tasks: list[Task]) -> Answers:
         try:
             worker = self._next()
             found = worker.ask(tasks)
@@ -167,11 +194,13 @@ class _Worker:
 
     def introduce(self, tree: Tree) -> None:
         tiers = tree.tiers
-        self._tell(Where(str(tree.root), str(tree.local), tuple(tiers.directories), tuple(tiers.exclude)))
+        self._tell(
+            Where(tree.namespace, str(tree.root), str(tree.local), tuple(tiers.directories), tuple(tiers.exclude))
+        )
 
-    def ask(self, tasks: list[Task]) -> list[Answer]:
+    def ask(self, tasks: list[Task]) -> Answers:
         self._tell(tasks)
-        return _hear(self._answers, list[Answer])
+        return _hear(self._answers, Answers)
 
     def stop(self) -> None:
         for pipe in (self._questions, self._answers):
@@ -186,11 +215,13 @@ class _Worker:
 
 def work() -> None:
     """What a worker does, until nobody is left to tell it anything."""
+    gc.set_threshold(_SELDOM)
     where = _hear(sys.stdin.buffer, Where)
     tree = Tree(Path(where.root), Path(where.local), tiers=Tiers(where.directories, where.exclude))
     with suppress(EOFError, BrokenPipeError):
         while True:
-            _say(sys.stdout.buffer, answers(tree, _hear(sys.stdin.buffer, list[Task])))
+            tasks = _hear(sys.stdin.buffer, list[Task])
+            _say(sys.stdout.buffer, _with_part(where.namespace, tasks, answers(tree, tasks)))
 
 
 _Message = TypeVar("_Message")

@@ -14,14 +14,15 @@ from contextlib import suppress
 from operator import attrgetter
 from typing import NamedTuple
 
+from bayou.catalog import alike
 from bayou.catalog.attributes import LARGEST, First, attributes_of, first_level, has_attributes
-from bayou.catalog.rows import Row, Stored, is_streaming, row_of, stored
+from bayou.catalog.rows import Described, Row, Stored, described, is_streaming, row_of, stored
 from bayou.domain.artifacts import Artifact, ArtifactKey, Chain, latest_of_chains
 from bayou.errors import BayouError, Corrupt, Denied, UsageError
 from bayou.layout.artifacts import Part, name_folder
 from bayou.storage.oserrors import translate, translated
 from bayou.tree import Tree
-from bayou.tree.names import Stamp, artifact_of, look, position
+from bayou.tree.names import Listing, Stamp, listing, stamp_from
 
 RACY_NS = 2_000_000_000
 """What changed less than this before we looked may change again without its time telling: some disks count seconds."""
@@ -72,17 +73,11 @@ class Hint(NamedTuple):
     content: bytes | None
 
 
-def read_name(
-    tree: Tree,
-    key: ArtifactKey,
-    known: Mapping[int, Known],
-    hints: Mapping[int, Hint] | None = None,
-) -> Found | None:
+def read_name(tree: Tree, key: ArtifactKey, known: Mapping[int, Known]) -> Found | None:
     """None where there is no such folder."""
     path = name_folder(key.model, key.name)
     try:
-        folder = look(tree, key)
-        place = _place(tree, path)
+        folder = listing(tree, key)
     except UNUSABLE as error:  # a link that leads away, a folder that may not be read
         return Found(0, settled=False, marker=None, listed=0, total=0, problems=(_problem(0, path, error),))
     if folder is None:
@@ -91,24 +86,45 @@ def read_name(
     kept: list[int] = []
     problems: list[Problem] = []
     grows = False
-    for number, stamp in folder.finished.items():
-        before = known.get(number)
-        mark = fingerprint(stamp)
+    for number in folder.numbers:
+        version = _version(tree, path, folder, number)
         try:
-            if before is not None and before.stamp == mark and before.hydrated == _has_raw(tree, place, path, number):
+            before = known.get(number)
+            if before is not None and version.is_still(before):
                 kept.append(number)
                 grows |= before.streaming
-            elif found := read_version(tree, place, key, number, stamp, (hints or {}).get(number)):
+            elif found := version.read(key, number):
                 read.append(found)
                 grows |= is_streaming(found)
         except UNUSABLE as error:
             problems.append(_problem(number, f"{path}/{number}/{Part.METADATA}", error))
-    numbers = (*folder.finished, *folder.unfinished)
     # A stream grows, and an unfinished version is finished, without a change of the folder that we look at.
-    settled = len(read) + len(kept) == len(numbers) and not grows and not is_racy(folder.changed_ns)
-    return Found(
-        folder.changed_ns, settled, folder.marker, len(numbers), sum(numbers), tuple(read), tuple(kept), tuple(problems)
-    )
+    settled = len(read) + len(kept) == len(folder.numbers) and not grows and not is_racy(folder.changed_ns)
+    listed, total = len(folder.numbers), sum(folder.numbers)
+    return Found(folder.changed_ns, settled, folder.marker, listed, total, tuple(read), tuple(kept), tuple(problems))
+
+
+def read_hinted(tree: Tree, key: ArtifactKey, hints: Mapping[int, Hint]) -> Found | None:
+    """These versions alone, and which others there are; None where it takes more than that to say."""
+    path = name_folder(key.model, key.name)
+    read = []
+    try:
+        folder = listing(tree, key)
+        if folder is None:
+            return None
+        for number, hint in hints.items():
+            version = _version(tree, path, folder, number)
+            stamp = version.stamp()
+            if stamp is None:
+                return None
+            read.append(version.with_content(described(hint.artifact), stamp, hint.content))
+    except UNUSABLE:
+        return None
+    except OSError as error:
+        raise translate(error, path) from error
+    # Never settled: it has just changed.
+    listed, total = len(folder.numbers), sum(folder.numbers)
+    return Found(folder.changed_ns, settled=False, marker=folder.marker, listed=listed, total=total, read=tuple(read))
 
 
 def rows_in_files(tree: Tree, key: ArtifactKey) -> list[Row]:
@@ -120,59 +136,6 @@ def rows_in_files(tree: Tree, key: ArtifactKey) -> list[Row]:
     of_name = (tree.namespace, key.model.type.normalised, key.model.id, key.name)
     newest_first = sorted(found.read, key=attrgetter("version"), reverse=True)
     return [row_of((0, 0, version.version in heads, *of_name, *version.columns)) for version in newest_first]
-
-
-def read_version(  # noqa: PLR0913, PLR0917 - what is the same for all versions of a name is looked up once
-    tree: Tree, place: str | None, key: ArtifactKey, number: int, stamp: Stamp, hint: Hint | None = None
-) -> Stored | None:
-    """One version, from its files but for what the hint spares; None when it is gone meanwhile.
-
-    Its stamp was taken before, so that whatever is written meanwhile shows at the next look.
-    """
-    path = f"{name_folder(key.model, key.name)}/{number}"
-    content: bytes | None = None
-    version = _Version(tree, place, path, number)
-    try:
-        if hint is not None:
-            artifact, content = hint
-        else:
-            metadata = version.read(Part.METADATA, stamp.size, _METADATA_AT_MOST)
-            if metadata is None:
-                return None
-            artifact = artifact_of(metadata, f"{path}/{Part.METADATA}", key, number)
-        known: tuple[First, ...] | None = ()
-        if has_attributes(artifact.content_type):
-            if content is None:
-                content = version.read(Part.RAW, artifact.size, LARGEST)
-            hydrated = content is not None
-            known = None if content is None or len(content) > LARGEST else first_level(attributes_of(content))
-        else:
-            hydrated = content is not None or version.has(Part.RAW)
-    except OSError as error:
-        raise translate(error, path) from error
-    finally:
-        version.close()
-    return stored(artifact, hydrated=hydrated, attributes=known, stamp=fingerprint(stamp))
-
-
-def read_hinted(tree: Tree, key: ArtifactKey, hints: Mapping[int, Hint]) -> Found | None:
-    """These versions alone, and which others there are; None where it takes more than that to say."""
-    path = name_folder(key.model, key.name)
-    try:
-        changed = changed_ns(tree, key)
-        numbers, marker, _ = position(tree, key)
-        place = _place(tree, path)
-        read = []
-        for number, hint in hints.items():
-            stamp = stamp_of(tree, place, path, number)
-            version = read_version(tree, place, key, number, stamp, hint) if stamp is not None else None
-            if version is None:
-                return None
-            read.append(version)
-    except UNUSABLE:
-        return None
-    # Never settled: it has just changed.
-    return Found(changed, settled=False, marker=marker, listed=len(numbers), total=sum(numbers), read=tuple(read))
 
 
 def changed_ns(tree: Tree, key: ArtifactKey) -> int:
@@ -199,89 +162,113 @@ def _problem(version: int, path: str, error: BayouError) -> Problem:
     return Problem(version, path, str(error).removeprefix(f"{path}: "))
 
 
-def _place(tree: Tree, folder: str) -> str | None:
-    """Where all files of a folder are; None where patterns decide for each."""
-    places = tree.places(folder)
-    return str(places[0]) if len(places) == 1 else None
-
-
-def stamp_of(tree: Tree, place: str | None, path: str, number: int) -> Stamp | None:
-    metadata = f"{number}/{Part.METADATA}"
-    try:
-        status = os.stat(f"{place}/{metadata}" if place is not None else tree.locate(f"{path}/{metadata}"))
-    except _GONE:
-        return None
-    return Stamp(status.st_mtime_ns, status.st_size, status.st_ino)
+def _version(tree: Tree, path: str, folder: Listing, number: int) -> "_Version":
+    is_plain = folder.place is not None and str(number) not in folder.links
+    return _Version(tree, f"{path}/{number}", f"{folder.place}/{number}" if is_plain else None)
 
 
 class _Version:
-    """The files of one version, and never through a symbolic link that leads out of the tree."""
+    """The files of one version, and never through a symbolic link that leads out of the tree.
 
-    __slots__ = ("_folder", "_path", "_tree")
+    `place` is its folder, where that was found to be one; otherwise each file has to be located.
+    """
 
-    def __init__(self, tree: Tree, place: str | None, path: str, number: int) -> None:
+    __slots__ = ("_path", "_place", "_tree")
+
+    def __init__(self, tree: Tree, path: str, place: str | None) -> None:
         self._tree = tree
         self._path = path
-        self._folder = -1
-        if place is not None:
-            with suppress(OSError):  # a link, or gone: the slow way tells
-                self._folder = os.open(f"{place}/{number}", _OPEN | os.O_DIRECTORY | os.O_NOFOLLOW)
+        self._place = place
 
-    def close(self) -> None:
-        if self._folder >= 0:
-            os.close(self._folder)
+    def read(self, key: ArtifactKey, number: int) -> Stored | None:
+        """What its files say; None where it is gone meanwhile, or not finished."""
+        try:
+            fd = self._open(Part.METADATA)
+            if fd < 0:
+                return None
+            try:
+                # Before its content, so that whatever is written meanwhile shows at the next look.
+                stamp = stamp_from(os.fstat(fd))
+                content = _content(fd, stamp.size, _METADATA_AT_MOST)
+            finally:
+                os.close(fd)
+            if content is None:
+                return None
+            version = alike.read(content, f"{self._path}/{Part.METADATA}", key, number)
+            return self.with_content(version, stamp, None)
+        except OSError as error:
+            raise translate(error, self._path) from error
 
-    def read(self, part: Part, size: int | None, most: int) -> bytes | None:
-        """The file; of one that is larger than `most` only so much that it shows. `size` is how large it should be."""
-        fd = self._open(part)
+    def with_content(self, version: Described, stamp: Stamp, content: bytes | None) -> Stored:
+        """The version whose metadata says this, with its content, where that is not at hand."""
+        known: tuple[First, ...] | None = ()
+        if has_attributes(version.content_type):
+            if content is None:
+                content = self._raw(version.size)
+            hydrated = content is not None
+            known = None if content is None or len(content) > LARGEST else first_level(attributes_of(content))
+        else:
+            hydrated = content is not None or self._has_raw()
+        return stored(version, hydrated=hydrated, attributes=known, stamp=fingerprint(stamp))
+
+    def stamp(self) -> Stamp | None:
+        """Of its metadata; None where it is not finished."""
+        try:
+            return stamp_from(os.stat(self._locate(Part.METADATA)))
+        except _GONE:
+            return None
+
+    def is_still(self, known: Known) -> bool:
+        try:
+            stamp = self.stamp()
+            return stamp is not None and known.stamp == fingerprint(stamp) and known.hydrated == self._has_raw()
+        except OSError as error:
+            raise translate(error, self._path) from error
+
+    def _raw(self, size: int | None) -> bytes | None:
+        fd = self._open(Part.RAW)
         if fd < 0:
             return None
         try:
-            if size is None:
-                size = os.fstat(fd).st_size
-            size = min(size, most)
-            content = os.read(fd, size + 1)
-            if len(content) > size:
-                while len(content) <= most and (more := os.read(fd, 2**16)):
-                    content += more
-        except IsADirectoryError:
-            return None
-        else:
-            return content
+            return _content(fd, os.fstat(fd).st_size if size is None else size, LARGEST)
         finally:
             os.close(fd)
 
-    def has(self, part: Part) -> bool:
-        if self._folder >= 0:
-            with suppress(OSError):
-                mode = os.stat(part, dir_fd=self._folder, follow_symlinks=False).st_mode
+    def _has_raw(self) -> bool:
+        try:
+            if self._place is not None:
+                mode = os.lstat(f"{self._place}/{Part.RAW}").st_mode
                 if not modes.S_ISLNK(mode):
                     return modes.S_ISREG(mode)
-        fd = self._open(part)
-        if fd < 0:
+            return modes.S_ISREG(os.stat(self._tree.place(f"{self._path}/{Part.RAW}")).st_mode)
+        except _GONE:
             return False
-        try:
-            return modes.S_ISREG(os.fstat(fd).st_mode)
-        finally:
-            os.close(fd)
 
     def _open(self, part: Part) -> int:
-        if self._folder >= 0:
+        if self._place is not None:
             try:
-                return os.open(part, _OPEN | os.O_NOFOLLOW, dir_fd=self._folder)
-            except FileNotFoundError:
+                return os.open(f"{self._place}/{part}", _OPEN | os.O_NOFOLLOW)
+            except _GONE:
                 return -1
             except OSError:
                 pass  # a link
         try:
-            return os.open(self._tree.locate(f"{self._path}/{part}"), _OPEN)
+            return os.open(self._tree.place(f"{self._path}/{part}"), _OPEN)
         except _GONE:
             return -1
 
+    def _locate(self, part: Part) -> str:
+        return self._tree.place(f"{self._path}/{part}") if self._place is None else f"{self._place}/{part}"
 
-def _has_raw(tree: Tree, place: str | None, path: str, number: int) -> bool:
-    raw = f"{place}/{number}/{Part.RAW}" if place is not None else tree.locate(f"{path}/{number}/{Part.RAW}")
+
+def _content(fd: int, size: int, most: int) -> bytes | None:
+    """All of a file; of one that is larger than `most` only so much that it shows. `size` is how large it should be."""
+    size = min(size, most)
     try:
-        return modes.S_ISREG(os.stat(raw).st_mode)
-    except _GONE:
-        return False
+        content = os.read(fd, size + 1)
+        if len(content) > size:
+            while len(content) <= most and (more := os.read(fd, 2**16)):
+                content += more
+    except IsADirectoryError:
+        return None
+    return content

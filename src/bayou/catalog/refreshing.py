@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import apsw
 
+from bayou.catalog.comparing import without_same
 from bayou.catalog.database import Database
 from bayou.catalog.reading import Found, Hint, changed_ns, read_hinted, read_name
 from bayou.catalog.storing import NameState, Recalled, Storing, moment_of, recall, state_of
@@ -48,6 +49,12 @@ def look_at(database: Database, tree: Tree, key: ArtifactKey) -> Looked:
     return Looked(key, before, read_name(tree, key, before.known))
 
 
+def look_within(connection: apsw.Connection, tree: Tree, key: ArtifactKey) -> Looked:
+    """The same within a transaction, where nobody can store anything in between."""
+    before = recall(connection, tree.namespace, key)
+    return Looked(key, before, read_name(tree, key, before.known))
+
+
 def store(connection: apsw.Connection, tree: Tree, names: Iterable[Looked]) -> int:
     """Make the rows of these names equal to their files, within a transaction; how many versions that changed.
 
@@ -55,13 +62,11 @@ def store(connection: apsw.Connection, tree: Tree, names: Iterable[Looked]) -> i
     can come between.
     """
     storing = Storing(connection, tree.namespace)
-    for key, seen, found_then in names:
-        before, found = seen, found_then
-        if moment_of(connection, tree.namespace, key) != seen.moment:
-            before = recall(connection, tree.namespace, key)
-            found = read_name(tree, key, before.known)
+    for looked in names:
+        is_late = moment_of(connection, tree.namespace, looked.key) != looked.before.moment
+        key, before, found = look_within(connection, tree, looked.key) if is_late else looked
         if found is not None:
-            storing.store(key, before, found)
+            storing.store(key, before, without_same(connection, tree.namespace, key, before, found))
         elif before.state is not None:
             storing.drop(before.state)
     storing.flush()

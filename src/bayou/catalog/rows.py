@@ -42,6 +42,17 @@ class Row(NamedTuple):
     row: int
 
 
+class Described(NamedTuple):
+    """What the metadata of one version says."""
+
+    content_type: str
+    size: int | None
+    chain: tuple[str, str, str]
+    columns: tuple[Value, ...]
+    """The values of `OF_METADATA`."""
+    tags: tuple[tuple[str, str], ...]
+
+
 class Stored(NamedTuple):
     """What of one version goes into the tables."""
 
@@ -53,8 +64,7 @@ class Stored(NamedTuple):
     attributes: tuple[First, ...]
 
 
-def stored(artifact: Artifact, *, hydrated: bool, attributes: tuple[First, ...] | None, stamp: int) -> Stored:
-    """`attributes` is None where those cannot be told from the tables."""
+def described(artifact: Artifact) -> Described:
     owner = artifact.owner
     tags = artifact.tags
     if owner is None:
@@ -90,11 +100,14 @@ def stored(artifact: Artifact, *, hydrated: bool, attributes: tuple[First, ...] 
         artifact.checksum or "",
         artifact.lifecycle.value,
         artifact.renamed_to or "",
-        int(hydrated),
-        int(attributes is not None),
-        stamp,
     )
-    return Stored(artifact.version, artifact.chain, columns, tuple(tags.items()), attributes or ())
+    return Described(artifact.content_type, artifact.size, artifact.chain, columns, tuple(tags.items()))
+
+
+def stored(version: Described, *, hydrated: bool, attributes: tuple[First, ...] | None, stamp: int) -> Stored:
+    """`attributes` is None where those cannot be told from the tables."""
+    columns = (*version.columns, int(hydrated), int(attributes is not None), stamp)
+    return Stored(version.columns[0], version.chain, columns, version.tags, attributes or ())  # type: ignore[arg-type] # its number
 
 
 _STREAMING = OF_METADATA.index("streaming")

@@ -8,7 +8,7 @@ APPLICATION_ID = 0x42415955
 # `name` is a folder of the tree, as it was when its versions were looked at last; `model` one that holds such folders.
 # Every other text in `artifact` is there, if only as ''. What makes a version unique is (name_row, version), and
 # through `name` the five columns that everybody else calls it by.
-_FIRST = """
+_TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
 CREATE TABLE model(
   path TEXT PRIMARY KEY, changed_ns INTEGER NOT NULL, settled INTEGER NOT NULL, has_numbers INTEGER NOT NULL
@@ -49,6 +49,9 @@ CREATE TABLE intent(
   host TEXT NOT NULL, pid INTEGER NOT NULL, started INTEGER NOT NULL
 );
 CREATE TABLE foreign_namespace(namespace TEXT PRIMARY KEY, synced_at TEXT NOT NULL) WITHOUT ROWID;
+"""
+_FIRST = f"""
+{_TABLES}
 CREATE UNIQUE INDEX artifact_version ON artifact(name_row, version);
 CREATE INDEX latest_of_folder ON artifact(name_row) WHERE is_latest = 1;
 CREATE INDEX problem_of_name ON problem(name_row);
@@ -108,6 +111,11 @@ def upgrade(connection: apsw.Connection) -> None:
         connection.execute(step)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {VERSION}")
     make_indexes(connection)
+
+
+def make_tables(connection: apsw.Connection) -> None:
+    """The tables alone, in a database that is not a catalog."""
+    connection.execute(_TABLES)
 
 
 def make_indexes(connection: apsw.Connection) -> None:

@@ -13,11 +13,12 @@ from typing import NamedTuple, TypeVar
 
 import apsw
 
+from bayou.catalog import parts
 from bayou.catalog.database import Database
 from bayou.catalog.intents import key_at
 from bayou.catalog.looking import Task, look_at_all
 from bayou.catalog.patience import patiently
-from bayou.catalog.refreshing import Looked, store
+from bayou.catalog.refreshing import Looked, look_within, store
 from bayou.catalog.schema import count_what_is_rare, drop_indexes, make_indexes
 from bayou.catalog.storing import Recalled, Storing, meta, recall, state_of
 from bayou.catalog.walk import ModelFolder, ModelState, Walk
@@ -112,27 +113,32 @@ class Sweeping:
     def _look(self, tasks: Iterable[Task]) -> None:
         batch: list[Looked] = []
         versions = 0
-        for task, answer in look_at_all(self._tree, tasks):
-            before = self._before.popleft()
-            if answer.failure is not None:
-                self._failures.append(answer.failure)
-                self._listed.pop(f"{task.type}/{task.model_id}", None)  # to be listed again
-                continue
-            looked = Looked(key_at(task.type, task.model_id, task.name), before, answer.found)
-            if not looked.is_nothing_new:
-                batch.append(looked)
-                versions += 1 + (len(answer.found.read) if answer.found else 0)
-            self._looked += 1
-            if versions >= _AT_ONCE:
-                self._store(batch)
-                batch, versions = [], 0
+        for asked, answers in look_at_all(self._tree, tasks):
+            seen = [(task, answer, self._before.popleft()) for task, answer in zip(asked, answers.each, strict=True)]
+            for task, answer, before in seen:
+                if answer.failure is not None:
+                    self._failures.append(answer.failure)
+                    self._listed.pop(f"{task.type}/{task.model_id}", None)  # to be listed again
+                    continue
+                self._looked += 1
+                if answer.in_part:
+                    continue
+                looked = Looked(_key(task), before, answer.found)
+                if not looked.is_nothing_new:
+                    batch.append(looked)
+                    versions += 1 + (len(answer.found.read) if answer.found else 0)
+                if versions >= _AT_ONCE:
+                    self._store(batch)
+                    batch, versions = [], 0
+            if answers.part is not None:
+                self._take_over(answers.part, [(task, before) for task, answer, before in seen if answer.in_part])
         self._store(batch)
 
     def _named(self, keys: Iterable[ArtifactKey]) -> Iterator[Task]:
         for key in keys:
             before = self._recall(key)
             self._before.append(before)
-            yield Task(key.model.type.normalised, key.model.id, key.name, before.known)
+            yield Task(*_told(key), before.known, is_new=before.state is None)
 
     def _start(self) -> dict[str, ModelState]:
         with self._database.reading() as connection:
@@ -155,7 +161,7 @@ class Sweeping:
             for key, before in self._changed_in(walk, folder):
                 self._before.append(before)
                 of_versions = {} if self._eyes is Eyes.AFRESH else before.known
-                yield Task(key.model.type.normalised, key.model.id, key.name, of_versions)
+                yield Task(*_told(key), of_versions, is_new=before.state is None)
 
     def _changed_in(self, walk: Walk, folder: ModelFolder) -> Iterator[tuple[ArtifactKey, Recalled]]:
         with self._database.reading() as connection:
@@ -201,6 +207,18 @@ class Sweeping:
             self._write(work)
             self._progress(self._looked, None)
 
+    def _take_over(self, part: bytes, names: Sequence[tuple[Task, Recalled]]) -> None:
+        def work(connection: apsw.Connection) -> None:
+            changed = parts.take_over(connection, min(before.drops for _, before in names))
+            if changed is None:
+                again = [look_within(connection, self._tree, _key(task)) for task, _ in names]
+                changed = store(connection, self._tree, again)
+            self._changed += changed
+
+        with self._database.beside(parts.PART, part):
+            self._write(work)
+        self._progress(self._looked, None)
+
     def _drop(self, keys: Sequence[ArtifactKey]) -> None:
         def work(connection: apsw.Connection) -> None:
             storing = Storing(connection, self._tree.namespace)
@@ -227,6 +245,14 @@ class Sweeping:
         self._write(work)
         if self._changed > max(_WORTH_COUNTING, self._names / 10):
             self._write(count_what_is_rare)
+
+
+def _told(key: ArtifactKey) -> tuple[str, str, str]:
+    return key.model.type.normalised, key.model.id, key.name
+
+
+def _key(task: Task) -> ArtifactKey:
+    return key_at(task.type, task.model_id, task.name)
 
 
 def is_due(database: Database) -> bool:

@@ -46,7 +46,7 @@ class ModelFolder(NamedTuple):
 class Walk:
     def __init__(self, tree: Tree, known: Mapping[str, ModelState]) -> None:
         with translated(_DATA):
-            self._bases = [str(place) for place in tree.places(_DATA)]
+            self._bases = tree.places(_DATA)
         self._known = known
         self._quiet: dict[str, bool] = {}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from bayou.catalog.attributes import attributes_of, has_attributes
-from bayou.catalog.rows import OF_FILES, OF_METADATA, stored
+from bayou.catalog.rows import OF_FILES, OF_METADATA, described, stored
 from bayou.domain.artifacts import Artifact, ArtifactKey, is_text, latest_of_chains
 from bayou.domain.entries import Entry
 from bayou.errors import BayouError, Corrupt, UsageError
@@ -155,7 +155,7 @@ def _row(task: Task, name: Name, version: int, artifact: Artifact | str, is_late
     }
     if isinstance(artifact, str):
         return row
-    columns = stored(artifact, hydrated=False, attributes=(), stamp=0).columns
+    columns = stored(described(artifact), hydrated=False, attributes=(), stamp=0).columns
     row |= dict(zip((*OF_METADATA, *OF_FILES), columns, strict=True))
     row["policy"] = artifact.garbage_collection
     row["garbage_collection"] = str(artifact.garbage_collection)

@@ -23,7 +23,7 @@ def unfinished(tree: Tree, now_ns: int) -> list[str]:
     found = {
         folder
         for place in tree.places(_DATA)
-        for folder in _abandoned(str(place), _DATA, now_ns - OLD_NS)
+        for folder in _abandoned(place, _DATA, now_ns - OLD_NS)
         if _version_at(folder) is not None
     }
     return sorted(found)
@@ -37,7 +37,7 @@ def remove_unfinished(holdings: Holdings, folder: str) -> bool:
     key = ArtifactKey(version.model, version.name)
     with holdings.tree.lock(folder_of(key)):
         before = holdings.clock() - OLD_NS
-        if not any(_is_abandoned(str(place), before) for place in holdings.tree.places(folder)):
+        if not any(_is_abandoned(place, before) for place in holdings.tree.places(folder)):
             return False
         with holdings.tree.removal(folder) as removal:
             discard(removal, key, version.version)
@@ -46,7 +46,7 @@ def remove_unfinished(holdings: Holdings, folder: str) -> bool:
 
 def remove_temporaries(tree: Tree, now_ns: int) -> int:
     """Remove what is only of use to a writer or a remover at work. No client takes it for data."""
-    folders = {tree.temporaries(str(place)) for place in tree.places(_DATA)}
+    folders = {tree.temporaries(place) for place in tree.places(_DATA)}
     return sum(_remove_old(folder, now_ns - OLD_NS) for folder in folders)
 
 

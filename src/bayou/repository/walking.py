@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from bayou.storage.oserrors import translated
@@ -37,17 +36,17 @@ def walk(tree: Tree, folder: str, ending: str) -> Iterator[FileAt]:
     split = tree.tiers.splits(folder)
     for place in tree.places(folder):
         for file in walk_place(place, folder, ending):
-            if not split or tree.locate(file.path) == Path(file.place):
+            if not split or tree.place(file.path) == file.place:
                 yield file
 
 
 def walk_local(tree: Tree, folder: str, ending: str) -> Iterator[FileAt]:
     """The same beside the repo, whatever tier such files belong to: logs are there, and what older clients left."""
-    return walk_place(tree.local / folder, folder, ending)
+    return walk_place(f"{tree.local}/{folder}", folder, ending)
 
 
-def walk_place(place: Path, folder: str, ending: str) -> Iterator[FileAt]:
-    open_folders = [(str(place), folder)]
+def walk_place(place: str, folder: str, ending: str) -> Iterator[FileAt]:
+    open_folders = [(place, folder)]
     while open_folders:
         here, path = open_folders.pop()
         try:

@@ -126,7 +126,7 @@ class Change:
 
     def remove_folder(self, folder: str) -> None:
         """Remove a folder with all that is in it, all of it at one moment; it need not be there."""
-        for place in map(str, self._tree.places(folder)):
+        for place in self._tree.places(folder):
             with translated(folder), suppress(FileNotFoundError, NotADirectoryError):
                 grave = self._temporary_name(place)
                 os.makedirs(os.path.dirname(grave), exist_ok=True)
@@ -161,9 +161,9 @@ class Change:
         folder, _, name = path.rpartition("/")
         place = self._folders.get(folder)
         if place is None or self._tree.tiers.exclude:
-            found = self._tree.locate(path)
-            self._folders[folder] = str(found.parent)
-            return str(found)
+            found = self._tree.place(path)
+            self._folders[folder] = os.path.dirname(found)
+            return found
         return f"{place}/{name}"
 
     def _below(self, target: str, step: Callable[[], T]) -> T:

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
 from bayou.domain.artifacts import Artifact, ArtifactKey
@@ -33,6 +32,21 @@ class Stamp(NamedTuple):
     inode: int
 
 
+class Listing(NamedTuple):
+    """What lies in the folder of a name; no version has been looked at."""
+
+    changed_ns: int
+    """When a version or the marker last came or went: the mtime of the folder, read before its content."""
+    numbers: frozenset[int]
+    """All that are taken, by versions and by folders that are none yet."""
+    marker: int | None
+    """Where `latest` points; None where there is no marker, or none that can be read."""
+    place: str | None
+    """Where all its files are; None where patterns decide for each."""
+    links: frozenset[str]
+    """What is a symbolic link, and may lead out of the tree."""
+
+
 class NameFolder(NamedTuple):
     """What a look at the folder of a name finds."""
 
@@ -41,9 +55,8 @@ class NameFolder(NamedTuple):
     unfinished: frozenset[int]
     """Numbers that are taken: their writers have not finished, or never will."""
     marker: int | None
-    """Where `latest` points; None where there is no marker, or none that can be read."""
     changed_ns: int
-    """When a version or the marker last came or went: the mtime of the folder, read before its content."""
+    """As in `Listing`, both of them."""
 
     @property
     def latest(self) -> int | None:
@@ -64,24 +77,40 @@ class Position(NamedTuple):
         return max(self.numbers, default=0)
 
 
-def look(tree: Tree, key: ArtifactKey) -> NameFolder | None:
-    """Look at the folder of a name; None where there is none."""
+def listing(tree: Tree, key: ArtifactKey) -> Listing | None:
+    """List the folder of a name; None where there is none."""
     folder = name_folder(key.model, key.name)
     places, where = _places(tree, folder)
+    names, links = set[str](), set[str]()
     with translated(folder):
         changed_ns = max(map(_changed_ns, places))
-        names = _names(places)
         if not changed_ns:
             return None
-        finished, unfinished = {}, set()
-        for number in versions_among(names):
+        for place in places:
+            with suppress(FileNotFoundError, NotADirectoryError), os.scandir(place) as entries:
+                for entry in entries:
+                    names.add(entry.name)
+                    if entry.is_symlink():
+                        links.add(entry.name)
+        marker = _marker(where(LATEST)) if LATEST in names else None
+    only = places[0] if len(places) == 1 else None
+    return Listing(changed_ns, versions_among(names), marker, only, frozenset(links))
+
+
+def look(tree: Tree, key: ArtifactKey) -> NameFolder | None:
+    """Look at the folder of a name; None where there is none."""
+    listed = listing(tree, key)
+    if listed is None:
+        return None
+    folder = name_folder(key.model, key.name)
+    _, where = _places(tree, folder)
+    finished = {}
+    with translated(folder):
+        for number in listed.numbers:
             stamp = _stamp(where(f"{number}/{Part.METADATA}"))
             if stamp is not None:
                 finished[number] = stamp
-            else:
-                unfinished.add(number)
-        marker = _marker(where(LATEST)) if LATEST in names else None
-    return NameFolder(finished, frozenset(unfinished), marker, changed_ns)
+    return NameFolder(finished, listed.numbers - finished.keys(), listed.marker, listed.changed_ns)
 
 
 def position(tree: Tree, key: ArtifactKey) -> Position:
@@ -123,15 +152,15 @@ def _latest(numbers: Collection[int], marker: int | None, is_finished: Callable[
     return next(filter(is_finished, sorted(below, reverse=True)), None)
 
 
-def _places(tree: Tree, folder: str) -> tuple[tuple[Path, ...], Callable[[str], str]]:
+def _places(tree: Tree, folder: str) -> tuple[tuple[str, ...], Callable[[str], str]]:
     """Where the folder is, and where each file in it is: in one place, unless patterns decide for each file."""
     places = tree.places(folder)
     if len(places) == 1:
         return places, lambda rel: f"{places[0]}/{rel}"
-    return places, lambda rel: str(tree.locate(f"{folder}/{rel}"))
+    return places, lambda rel: tree.place(f"{folder}/{rel}")
 
 
-def _names(places: Iterable[Path]) -> set[str]:
+def _names(places: Iterable[str]) -> set[str]:
     names = set[str]()
     for place in places:
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -139,7 +168,7 @@ def _names(places: Iterable[Path]) -> set[str]:
     return names
 
 
-def _changed_ns(place: Path) -> int:
+def _changed_ns(place: str) -> int:
     try:
         return os.stat(place).st_mtime_ns
     except (FileNotFoundError, NotADirectoryError):
@@ -148,10 +177,13 @@ def _changed_ns(place: Path) -> int:
 
 def _stamp(path: str) -> Stamp | None:
     try:
-        found = os.stat(path)
+        return stamp_from(os.stat(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return Stamp(found.st_mtime_ns, found.st_size, found.st_ino)
+
+
+def stamp_from(status: os.stat_result) -> Stamp:
+    return Stamp(status.st_mtime_ns, status.st_size, status.st_ino)
 
 
 def _marker(path: str) -> int | None:

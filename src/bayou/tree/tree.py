@@ -47,26 +47,27 @@ class Tree:
         self.durable = durable
         self._marks = marks
         self._base = shared
+        self._root, self._local = str(self.root), str(local)
         self._shared_prefix = f"{self.root}/"
         self._shared_temporaries, self._local_temporaries = f"{shared}/{TEMPORARY}", f"{local}/{TEMPORARY}"
         self._locks: KeyLocks | None = None
 
-    def root_of(self, path: str) -> Path:
-        """The folder of the tier that this path belongs to."""
-        return self.root if self.tiers.is_shared(path) else self.local
-
     def locate(self, path: str) -> Path:
         """The file of a path, which need not exist. Symbolic links that lead out of its tier are refused."""
-        root = self.root_of(check_path(path))
-        if _meets_link(str(root), path):
-            confined(root, path)
-        return root / path
+        return Path(self.place(path))
 
-    def places(self, folder: str) -> tuple[Path, ...]:
+    def place(self, path: str) -> str:
+        """What `locate` says, as text: a Path takes as long as all the looks on the way."""
+        root = self._root if self.tiers.is_shared(check_path(path)) else self._local
+        if _meets_link(root, path):
+            confined(Path(root), path)
+        return f"{root}/{path}"
+
+    def places(self, folder: str) -> tuple[str, ...]:
         """Where files of this folder can be: in one place, unless patterns keep some of its files on this machine."""
-        if self.local == self.root or not self.tiers.splits(folder):
-            return (self.locate(folder),)
-        return (confined(self.root, folder), confined(self.local, folder))
+        if self._root == self._local or not self.tiers.splits(folder):
+            return (self.place(folder),)
+        return (str(confined(self.root, folder)), str(confined(self.local, folder)))
 
     def temporaries(self, place: str) -> str:
         """Where files are before they are in place, and folders after: at the root of the tier of this place."""

@@ -4,7 +4,7 @@ What has any other form, be it as right, is left to `bayou.wire.metadata`.
 """
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 from bayou.domain.artifacts import Artifact, Owner, OwnerType
 from bayou.domain.lifetimes import normalised_lifetime
@@ -20,16 +20,20 @@ def _maybe(key: str) -> str:
     return f"(?:  {key}: {_TEXT}\n)?"
 
 
+_FIRST: Final = f"id: {_TEXT}\nname: {_TEXT}\nversion: {_NUMBER}\n"
+_LAST: Final = (
+    'createdAt: "([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z)"\n'
+    '(?:size: (0|[1-9][0-9]{0,14})\n)?(?:checksum: "([0-9a-f]{64})"\n)?'
+)
 _METADATA = re.compile(
-    f"id: {_TEXT}\nname: {_TEXT}\nversion: {_NUMBER}\ncontentType: {_SOME_TEXT}\nlifetime: {_SOME_TEXT}\n"
+    f"{_FIRST}contentType: {_SOME_TEXT}\nlifetime: {_SOME_TEXT}\n"
     f"garbageCollection: (?:{_NUMBER}|{_TEXT})\nstreaming: (true|false)\n"
     f'tags:\n((?:  {_KEY}: "[ !#-\\[\\]-~]*"\n)+)'
     f"ownerDefinition:\n{_maybe('definitionHash')}  ownerType: {_TEXT}\n  ownerRef: {_SOME_TEXT}\n"
     f"{_maybe('workflowId')}{_maybe('workflowRunId')}{_maybe('workflowName')}{_maybe('jobName')}{_maybe('stepName')}"
-    f"{_maybe('source')}"
-    'createdAt: "([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z)"\n'
-    f'(?:size: (0|[1-9][0-9]{{0,14}})\n)?(?:checksum: "([0-9a-f]{{64}})"\n)?'
+    f"{_maybe('source')}{_LAST}"
 )
+_HEAD, _RUN, _TAIL = re.compile(_FIRST), re.compile(f"  workflowRunId: {_TEXT}\n"), re.compile(_LAST)
 _TAG = re.compile('  ([^:]+): "([^"]*)"\n')
 _OWNER_TYPES = {str(one): one for one in OwnerType}
 
@@ -80,3 +84,39 @@ def read(data: bytes) -> Artifact | None:
         size=None if size is None else int(size),
         checksum=checksum,
     )
+
+
+class Differing(NamedTuple):
+    """What is another in each version, as a rule."""
+
+    id: str
+    name: str
+    version: int
+    run_id: str
+    created_at: str
+    size: int | None
+    checksum: str
+
+
+def divide(data: bytes) -> tuple[tuple[str, str], Differing] | None:
+    """What differs from version to version, and what stands before and after the run. None where it cannot be divided.
+
+    Whatever is divided in the same way as something that `read` takes, `read` takes too, and says the same of the rest.
+    """
+    try:
+        text = data.decode("ascii")
+    except UnicodeDecodeError:
+        return None
+    head = _HEAD.match(text)
+    end = text.rfind("\ncreatedAt: ") + 1
+    tail = _TAIL.fullmatch(text, end)
+    if head is None or tail is None:
+        return None
+    begin = head.end()
+    # A tag may be called like that, too.
+    at = text.find("\n  workflowRunId: ", max(text.find("\nownerDefinition:\n", begin, end), begin), end) + 1
+    run = _RUN.match(text, at, end) if at else None
+    rest = (text[begin:at], text[run.end() : end]) if run else (text[begin:end], "")
+    created_at, size, checksum = tail.groups()
+    number = None if size is None else int(size)
+    return rest, Differing(head[1], head[2], int(head[3]), run[1] if run else "", created_at, number, checksum or "")
