@@ -22,7 +22,7 @@ from bayou.errors import BayouError, Corrupt, Denied, UsageError
 from bayou.layout.artifacts import Part, name_folder
 from bayou.storage.oserrors import translate, translated
 from bayou.tree import Tree
-from bayou.tree.names import Listing, Stamp, listing, stamp_from
+from bayou.tree.names import Listing, Stamp, listing, position, stamp_from
 
 RACY_NS = 2_000_000_000
 """What changed less than this before we looked may change again without its time telling: some disks count seconds."""
@@ -109,11 +109,10 @@ def read_hinted(tree: Tree, key: ArtifactKey, hints: Mapping[int, Hint]) -> Foun
     path = name_folder(key.model, key.name)
     read = []
     try:
-        folder = listing(tree, key)
-        if folder is None:
-            return None
+        changed = changed_ns(tree, key)
+        numbers, marker, _ = position(tree, key)
         for number, hint in hints.items():
-            version = _version(tree, path, folder, number)
+            version = _Version(tree, f"{path}/{number}", None)
             stamp = version.stamp()
             if stamp is None:
                 return None
@@ -123,8 +122,7 @@ def read_hinted(tree: Tree, key: ArtifactKey, hints: Mapping[int, Hint]) -> Foun
     except OSError as error:
         raise translate(error, path) from error
     # Never settled: it has just changed.
-    listed, total = len(folder.numbers), sum(folder.numbers)
-    return Found(folder.changed_ns, settled=False, marker=folder.marker, listed=listed, total=total, read=tuple(read))
+    return Found(changed, settled=False, marker=marker, listed=len(numbers), total=sum(numbers), read=tuple(read))
 
 
 def rows_in_files(tree: Tree, key: ArtifactKey) -> list[Row]:

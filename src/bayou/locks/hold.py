@@ -48,7 +48,9 @@ class Hold:
         return await self._heart.call(self._all_held(anew=anew)) if self.leases else True
 
     def confirm(self, *, anew: bool = False) -> None:
-        """The same for callers without a loop; raises LockLost."""
+        """The same for callers without a loop; raises LockLost. Asked before each write: no thread is woken in vain."""
+        if not anew and all(lease.is_fresh for lease in self.leases):
+            return
         if self.leases and not self._heart.run(self._all_held(anew=anew)):
             self.check()
 

@@ -58,6 +58,11 @@ class Lease:
         return self.is_open and self._clock() < self._until
 
     @property
+    def is_fresh(self) -> bool:
+        """Whether it was proven so lately that there is no need to ask the store."""
+        return self.is_open and self._until - self._clock() > self.ttl / 2
+
+    @property
     def is_open(self) -> bool:
         """Neither released nor lost, nor that of a parent process."""
         return self._version is not None and not self._is_over and not self.loss.done() and os.getpid() == self.process
@@ -113,9 +118,7 @@ class Lease:
         """The question before every commit. Asks the store unless the last proof is fresh, and is never wrong for long:
         whoever must be sure compares and swaps besides.
         """
-        if self.is_open and self._until - self._clock() > self.ttl / 2:
-            return True
-        return await self.prove()
+        return self.is_fresh or await self.prove()
 
     async def prove(self) -> bool:
         """Ask the store, in any case."""

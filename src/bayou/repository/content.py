@@ -55,8 +55,10 @@ class Content:
 
 
 def content(given: Given) -> Content:  # noqa: PLR0911 - one return per form
-    """The content that was given, in whichever form."""
+    """The content that was given, in whichever form. Whether it can be read is asked late, as that takes longest."""
     match given:
+        case dict() | list():
+            return of_value(given)
         case Content():
             return given
         case bytes():

@@ -45,6 +45,7 @@ class Change:
                 self._below(target, lambda: os.mkdir(target))
             except FileExistsError:
                 return False
+            self._folders[folder] = target  # made by us, and so no link
             return True
 
     def begin(self, path: str) -> Writing:
@@ -76,6 +77,7 @@ class Change:
         target = self._place(path)
         with translated(path), self._temporary(target, content) as temporary:
             self._below(target, lambda: put_in_place(temporary, target))
+            _discard(temporary)
 
     def adopt(self, path: str, file: str) -> None:
         """Make a file that is complete, and on the same disk, be the one at this path."""
@@ -94,6 +96,8 @@ class Change:
                 self._below(target, lambda: os.link(temporary, target))
             except FileExistsError:
                 return False
+            finally:
+                _discard(temporary)
             self._sync(target)
             return True
 
@@ -186,6 +190,7 @@ class Change:
 
     @contextmanager
     def _temporary(self, target: str, content: bytes) -> Iterator[str]:
+        """A complete file, which is moved away; where it is not, it is removed."""
         temporary = self._temporary_name(target)
         try:
             fd = os.open(temporary, _NEW, 0o666)
@@ -200,9 +205,9 @@ class Change:
             finally:
                 os.close(fd)
             yield temporary
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
+        except BaseException:
+            _discard(temporary)
+            raise
 
     def _temporary_name(self, place: str) -> str:
         # On the same disk, and out of sight of existing clients (sync spec W-41).
@@ -212,3 +217,8 @@ class Change:
         """Let the folder of a place outlast a power failure, as it is now."""
         if self._tree.durable:
             sync_folder(os.path.dirname(place))
+
+
+def _discard(temporary: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(temporary)

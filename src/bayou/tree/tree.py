@@ -20,6 +20,7 @@ from bayou.tree.marks import UNMARKED, Marks
 from bayou.tree.tiers import Tiers
 
 _LOCKS = ("_control", "bayou", "locks")
+_PIECE = 2**20
 
 
 class Tree:
@@ -75,14 +76,22 @@ class Tree:
 
     def read(self, path: str, *, at_most: int | None = None) -> bytes | None:
         """The whole file, or None where there is none, or one that is larger."""
-        found = self.locate(path)
+        place = self.place(path)
         with translated(path):
             try:
-                if at_most is not None and os.stat(found).st_size > at_most:
-                    return None
-                return found.read_bytes()
+                fd = os.open(place, os.O_RDONLY | os.O_CLOEXEC)
             except (FileNotFoundError, NotADirectoryError):
                 return None
+            try:
+                size = os.fstat(fd).st_size
+                if at_most is not None and size > at_most:
+                    return None
+                content = os.read(fd, size + 1)
+                while piece := os.read(fd, _PIECE):  # it grew, or it is of those that do not tell their size
+                    content += piece
+                return content
+            finally:
+                os.close(fd)
 
     @contextmanager
     def open(self, path: str) -> Iterator[BinaryIO | None]:
