@@ -25,6 +25,12 @@ def filled(files: Files) -> None:
         catalog.checkpoint()
 
 
+def write_one_more(files: Files, catalog: Catalog) -> None:
+    with catalog.changing(key_of("more")) as settling:
+        settling.wrote(key_of("more"), files.write(key_of("more")), b'{"a":1}')
+    catalog.current()
+
+
 @pytest.mark.parametrize("found", [b"this is no database" * 100, b"\0" * 8192, b"SQLite format 3\0" + b"\xff" * 8000])
 def test_a_file_that_is_no_database_is_set_aside(files: Files, found: bytes) -> None:
     filled(files)
@@ -69,6 +75,39 @@ def test_damage_that_shows_late_is_set_aside_within_the_command(files: Files) ->
     assert len(said) == 1
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM sqlite_schema WHERE name = 'tag'",
+        "UPDATE sqlite_schema SET sql = replace(sql, 'hydrated', 'hydrateX') WHERE name = 'artifact'",
+        "UPDATE sqlite_schema SET sql = replace(sql, 'model_id TEXT', 'model_ie TEXT') WHERE name = 'name'",
+        "UPDATE sqlite_schema SET sql = replace(sql, 'host TEXT', 'host \x7fEXT') WHERE name = 'intent'",
+        "UPDATE sqlite_schema SET sql = replace(sql, 'value,', 'value CHECK(0),') WHERE name = 'attribute'",
+        "UPDATE sqlite_schema SET sql = 'CREATE GARBLE' WHERE name = 'problem'",
+        "UPDATE sqlite_schema SET name = 'metb', tbl_name = 'metb' WHERE name = 'meta'",
+    ],
+)
+def test_damaged_definitions_of_tables_are_damage_too(files: Files, damage: str) -> None:
+    filled(files)
+    with closing(apsw.Connection(str(files.path))) as connection:
+        connection.execute("PRAGMA writable_schema = 1")
+        connection.execute(damage)
+    files.write(key_of("later"))
+    said: list[str] = []
+    with Catalog.open(files.path, files.tree, notice=said.append) as catalog:
+        write_one_more(files, catalog)
+        assert catalog.count() == 42
+        assert contents(catalog) == rebuilt(files, files.root / "new.db")
+    assert len(said) == len([aside for aside in asides(files) if not aside.name.endswith(("-wal", "-shm"))])
+
+
+def test_a_wrong_statement_is_no_damage(files: Files) -> None:
+    filled(files)
+    with Catalog.open(files.path, files.tree) as catalog, pytest.raises(apsw.SQLError):
+        list(catalog.select("nonsense = 1"))
+    assert not asides(files)
+
+
 def test_damage_under_an_open_catalog_is_set_aside_once_for_all_who_have_it_open(files: Files) -> None:
     filled(files)
     with Catalog.open(files.path, files.tree) as one, Catalog.open(files.path, files.tree) as other:
@@ -99,9 +138,7 @@ def test_a_catalog_of_a_newer_release_is_left_alone(files: Files) -> None:
     before = files.path.read_bytes()
     said: list[str] = []
     with Catalog.open(files.path, files.tree, notice=said.append) as catalog:
-        with catalog.changing(key_of("more")) as settling:
-            settling.wrote(key_of("more"), files.write(key_of("more")), b'{"a":1}')
-        catalog.current()
+        write_one_more(files, catalog)
         assert catalog.count() == 41
         temporary = catalog._database.path
     assert files.path.read_bytes() == before
@@ -119,6 +156,25 @@ def test_where_no_file_can_be_made_a_temporary_one_serves(files: Files) -> None:
         catalog.current()
         assert catalog.count() == 1
     assert len(said) == 1
+
+
+@pytest.mark.parametrize("what", ["sound", "damaged"])
+def test_a_catalog_that_cannot_be_written_is_copied_not_built(files: Files, what: str) -> None:
+    filled(files)
+    files.age()
+    with Catalog.open(files.path, files.tree) as catalog:
+        catalog.sweep()
+    if what == "damaged":
+        files.path.write_bytes(b"\xa5" * 8192)
+    lock = files.path.with_name(f"{files.path.name}.lock")
+    lock.unlink()
+    lock.mkdir()  # as on a read-only disk, nobody can open it for writing
+    files.write(key_of("more"))
+    with Catalog.open(files.path, files.tree) as catalog:
+        assert catalog._database.path != files.path
+        assert catalog.sweep().looked == (1 if what == "sound" else 41)
+        assert contents(catalog) == rebuilt(files, files.root / "new.db")
+    assert not asides(files)
 
 
 def test_a_full_disk_stops_no_change_of_files_and_no_question(files: Files) -> None:

@@ -213,7 +213,8 @@ def test_a_question_comes_with_a_sweep_as_often_as_it_is_worth_it(files: Files, 
         return catalog.count() != before
 
     assert is_noticed()  # never built
-    assert is_noticed()  # quick
+    remember(sweep_ms=1)  # whatever a busy machine took for it
+    assert is_noticed()
     (now,) = [int(at) for (at,) in catalog._stream("SELECT value FROM meta WHERE key = 'swept_ms'", ())]
     remember(sweep_ms=60_000)
     assert not is_noticed()

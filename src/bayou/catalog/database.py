@@ -12,7 +12,7 @@ from pathlib import Path
 
 import apsw
 
-from bayou.catalog.schema import is_current, upgrade
+from bayou.catalog.schema import is_as_made, is_current, upgrade
 
 PATIENCE = 60_000
 """Milliseconds. Transactions are short, so whoever waits that long waits for a stopped process."""
@@ -64,8 +64,9 @@ class Database:
         with self._turn:
             self._writer.execute("BEGIN IMMEDIATE")
             try:
-                yield self._writer
-                self._writer.execute("COMMIT")
+                with _told_apart(self._writer):
+                    yield self._writer
+                    self._writer.execute("COMMIT")
             except BaseException:
                 # A full disk may have rolled it back already.
                 if self._writer.in_transaction:
@@ -99,7 +100,8 @@ class Database:
         self._forget_parents()
         connection = self._idle.pop() if self._idle else self._reader()
         try:
-            yield connection
+            with _told_apart(connection):
+                yield connection
         except BaseException:
             connection.close(True)
             raise
@@ -154,6 +156,17 @@ class Database:
             self._turn = threading.RLock()
             self._idle = []
             self._writer = self._connect()
+
+
+@contextmanager
+def _told_apart(connection: apsw.Connection) -> Iterator[None]:
+    """Say that the file is damaged where a statement cannot be right because the tables are not those that we made."""
+    try:
+        yield
+    except (apsw.SQLError, apsw.ConstraintError) as error:
+        if is_as_made(connection):
+            raise
+        raise apsw.CorruptError(str(error)) from error
 
 
 _PARENTS: list[object] = []

@@ -6,12 +6,14 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+
+import apsw
 
 from bayou.catalog.database import Database
 from bayou.catalog.failures import DAMAGED, UNWRITABLE, translated
-from bayou.catalog.schema import Newer, NotOurs
+from bayou.catalog.schema import Newer, NotOurs, found_version
 
 Notice = Callable[[str], None]
 
@@ -37,7 +39,9 @@ def open_database(path: Path, notice: Notice) -> Database:
             "time. Use the newer release."
         )
     except (*UNWRITABLE, OSError) as error:
-        notice(f"the catalog {path} cannot be used ({error}); a temporary one is made, which takes time")
+        notice(f"the catalog {path} cannot be used ({error}); a temporary one serves, which takes time")
+        with translated(path):
+            return _temporary(path)
     with translated(path):
         return _temporary()
 
@@ -74,10 +78,32 @@ def _one_at_a_time(path: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def _temporary() -> Database:
+def _temporary(like: Path | None = None) -> Database:
+    """`like` is a file that can be read, it may be, but not be written: its copy need not be built."""
     folder = Path(tempfile.mkdtemp(prefix="bayou-catalog-"))
+    path = folder / "catalog.db"
     try:
-        return Database(folder / "catalog.db", on_close=lambda: shutil.rmtree(folder, ignore_errors=True))
+        if like is not None:
+            _copy(like, path)
+        return Database(path, on_close=lambda: shutil.rmtree(folder, ignore_errors=True))
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
+
+
+def _copy(path: Path, target: Path) -> None:
+    """Copy it as of one moment, or leave nothing: what is damaged, or cannot even be read, is of no use."""
+    try:
+        with (
+            closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as there,
+            closing(apsw.Connection(str(target))) as here,
+        ):
+            with here.backup("main", there, "main") as copying:
+                while not copying.done:
+                    copying.step()
+            usable = found_version(here) > 0 and here.pragma("quick_check", 1) == "ok"
+    except (apsw.Error, NotOurs, Newer):
+        usable = False
+    if not usable:
+        for sidecar in _SIDECARS:
+            target.with_name(f"{target.name}{sidecar}").unlink(missing_ok=True)

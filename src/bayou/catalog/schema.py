@@ -1,5 +1,7 @@
 """The tables, and how those of an older release become ours: one step after the other, in place."""
 
+from contextlib import closing
+
 import apsw
 
 APPLICATION_ID = 0x42415955
@@ -103,6 +105,18 @@ def found_version(connection: apsw.Connection) -> int:
     if version > VERSION:
         raise Newer
     return int(version)
+
+
+def is_as_made(connection: apsw.Connection) -> bool:
+    """Whether its tables are those that we make: not so where the page that says what they are is damaged."""
+    with closing(apsw.Connection(":memory:")) as new:
+        upgrade(new)
+        return _tables(new) <= _tables(connection)
+
+
+def _tables(connection: apsw.Connection) -> set[tuple[str, str]]:
+    found = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'table'")
+    return {(str(name), str(sql)) for name, sql in found}
 
 
 def upgrade(connection: apsw.Connection) -> None:
