@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from bayou.config import newrepo
 from bayou.testing.servers import SERVERS, Server
 
 # No deadlines and no complaints about speed in either: a busy machine is not a failure. Everyday runs try new examples
@@ -112,3 +113,16 @@ def server(request: pytest.FixtureRequest) -> Server:
     chosen = request.getfixturevalue(request.param)
     assert isinstance(chosen, Server)
     return chosen
+
+
+@pytest.fixture
+def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty repo, which is where we stand, with a home of its own."""
+    folder = tmp_path / "repo"
+    newrepo.create(folder)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("SWAMP_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("BAYOU_DURABLE", "0")
+    for name in ("SWAMP_DATASTORE", "SWAMP_REPO_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    return folder

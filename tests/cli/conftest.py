@@ -15,7 +15,6 @@ import yaml
 
 from bayou import config
 from bayou.cli import start
-from bayou.config import newrepo
 from bayou.config.declaration import written
 from bayou.testing.servers import Server
 from bayou.testing.servers.places import new_place
@@ -37,18 +36,6 @@ class Said:
 
 
 Run = Callable[..., Said]
-
-
-@pytest.fixture
-def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "repo"
-    newrepo.create(folder)
-    monkeypatch.chdir(folder)
-    monkeypatch.setenv("SWAMP_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("BAYOU_DURABLE", "0")
-    for name in ("SWAMP_DATASTORE", "SWAMP_REPO_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    return folder
 
 
 @pytest.fixture

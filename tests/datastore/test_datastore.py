@@ -240,6 +240,35 @@ def test_prune_removes_what_nobody_defines_and_spares_the_rest(datastore: bayou.
     assert [record.model_name for record in datastore.query()] == ["kept"]
 
 
+def test_what_changed_while_a_plan_waited_for_its_turn_stays(datastore: bayou.Datastore) -> None:
+    for name in ("defined", "gone"):
+        datastore.write(name, "n", "text", type="t")
+    definitions = {file.stem: file for file in datastore.tree.root.glob("auto-definitions/t/*.yaml")}
+    content = definitions["defined"].read_bytes()
+    for definition in definitions.values():
+        definition.unlink()
+    plan = datastore.tidying.plan_prune()
+    assert len(plan) == 2
+    definitions["defined"].write_bytes(content)
+    pruned = datastore.tidying.prune(plan).to_dict()
+    assert (pruned["dataEntriesReclaimed"], pruned["skipped"]) == (1, ["t/defined/n"])
+    assert [record.model_name for record in datastore.query()] == ["defined"]
+
+
+def test_a_record_that_came_back_while_a_gc_waited_keeps_its_data(datastore: bayou.Datastore) -> None:
+    recorded = runs.create(datastore.tree, runs.draft("wf", "nightly", {"main": ["collect"]}))
+    step = Step(workflow="nightly", workflow_id="wf", workflow_run_id=recorded.id, job="main", step="collect")
+    with datastore.model("t", "m").run("collect", step=step) as run:
+        run.write("report", {"n": 1}, lifetime="workflow")
+    (record,) = (file for file in datastore.tree.root.glob("workflow-runs/**/*.yaml") if recorded.id in file.name)
+    aside = record.rename(record.with_suffix(".aside"))
+    plan = datastore.tidying.plan_gc()
+    assert len(plan.going) == 1
+    aside.rename(record)
+    assert datastore.tidying.gc(plan).to_dict()["skipped"] == ["t/m/report"]
+    assert datastore.query().total == 1
+
+
 def test_the_catalogs_of_other_namespaces_are_taken_over(repo: Path, tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()

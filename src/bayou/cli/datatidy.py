@@ -1,6 +1,9 @@
 """`bayou data delete|gc|prune`: what goes, shown before it does."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import click
 
@@ -97,12 +100,8 @@ def gc(*, dry_run: bool, yes: bool, lock_timeout: float | None, repo_dir: Path |
     terminal = Terminal(as_json)
     with opened(repo_dir, terminal, lock_timeout=lock_timeout) as datastore:
         plan = datastore.tidying.plan_gc()
-        found = datastore.tidying.gc(plan, dry_run=True)
-        if not (dry_run or _agreed(found.to_dict(), yes=yes, terminal=terminal)):
-            return 0
-        if not dry_run:
-            found = datastore.tidying.gc(plan)
-    return _told(terminal, found.to_dict())
+        carry_out = partial(datastore.tidying.gc, plan)
+        return _carried_out(carry_out, dry_run=dry_run, yes=yes, terminal=terminal)
 
 
 @click.command()
@@ -118,15 +117,27 @@ def prune(*, dry_run: bool, yes: bool, lock_timeout: float | None, repo_dir: Pat
     terminal = Terminal(as_json)
     with opened(repo_dir, terminal, lock_timeout=lock_timeout) as datastore:
         plan = datastore.tidying.plan_prune()
-        found = datastore.tidying.prune(plan, dry_run=True)
-        if not (dry_run or _agreed(found.to_dict(), yes=yes, terminal=terminal)):
-            return 0
-        if not dry_run:
-            found = datastore.tidying.prune(plan)
-    return _told(terminal, found.to_dict())
+        carry_out = partial(datastore.tidying.prune, plan)
+        return _carried_out(carry_out, dry_run=dry_run, yes=yes, terminal=terminal)
 
 
 COMMANDS = (delete, gc, prune)
+
+
+class _Outcome(Protocol):
+    """What removed things, or would."""
+
+    def to_dict(self) -> dict[str, object]: ...
+
+
+def _carried_out(carry_out: Callable[..., _Outcome], *, dry_run: bool, yes: bool, terminal: Terminal) -> int:
+    """Show what would go, ask, and let it go; the exit code."""
+    document = carry_out(dry_run=True).to_dict()
+    if not dry_run:
+        if not _agreed(document, yes=yes, terminal=terminal):
+            return 0
+        document = carry_out().to_dict()
+    return _told(terminal, document)
 
 
 def _agreed(document: dict[str, object], *, yes: bool, terminal: Terminal) -> bool:

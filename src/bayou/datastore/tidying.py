@@ -56,8 +56,11 @@ class Tidying:
         return retention.plan_gc(self._holdings, self._run_is_gone())
 
     def gc(self, plan: retention.Plan, *, dry_run: bool = False) -> Collected:
-        with self._alone(dry_run=dry_run):
-            return retention.collect(self._holdings, plan, dry_run=dry_run)
+        """Whoever waited for the locks may find that less is to go by now than when the plan was made."""
+        if dry_run:
+            return retention.collect(self._holdings, plan, dry_run=True)
+        with self._alone():
+            return retention.collect(self._holdings, plan, now=self.plan_gc())
 
     def gc_of(self, model: Model) -> None:
         """What `autoGc` asks for after a run: this model's expired data and surplus versions."""
@@ -70,14 +73,14 @@ class Tidying:
         return pruning.plan_prune(self._holdings, pruning.defined(self._datastore.models, repo / "workflows"))
 
     def prune(self, plan: tuple[Going, ...], *, dry_run: bool = False) -> Pruned:
-        with self._alone(dry_run=dry_run):
-            return pruning.prune(self._holdings, plan, dry_run=dry_run)
+        """As with `gc`: a model may have been defined meanwhile."""
+        if dry_run:
+            return pruning.prune(self._holdings, plan, dry_run=True)
+        with self._alone():
+            return pruning.prune(self._holdings, plan, now=self.plan_prune())
 
     @contextmanager
-    def _alone(self, *, dry_run: bool) -> Iterator[None]:
-        if dry_run:
-            yield
-            return
+    def _alone(self) -> Iterator[None]:
         self._datastore.check_writable()
         with self._datastore.coordination.alone():
             yield

@@ -59,9 +59,11 @@ def plan_prune(holdings: Holdings, is_live: IsLive) -> tuple[Going, ...]:
     return tuple(sorted(going, key=lambda one: (str(one.key.model.type), one.key.model.id, one.key.name)))
 
 
-def prune(holdings: Holdings, plan: tuple[Going, ...], *, dry_run: bool = False) -> Pruned:
+def prune(
+    holdings: Holdings, plan: tuple[Going, ...], *, now: tuple[Going, ...] | None = None, dry_run: bool = False
+) -> Pruned:
     """Carry the plan out, or say what that would do. One name that fails holds up no other."""
-    removed = remove(holdings, plan, dry_run=dry_run)
+    removed = remove(holdings, plan, now=now, dry_run=dry_run)
     if not dry_run:
         holdings.catalog.checkpoint()
     return Pruned(removed, dry_run)

@@ -59,11 +59,15 @@ def some(inventory: Inventory, numbers: Iterable[int]) -> Going:
     return Going(inventory.key, tuple(sorted(chosen)), size, latest and latest.version, whole=False)
 
 
-def remove(holdings: Holdings, plan: Iterable[Going], *, dry_run: bool = False) -> Removed:
+def remove(
+    holdings: Holdings, plan: Iterable[Going], *, now: Iterable[Going] | None = None, dry_run: bool = False
+) -> Removed:
+    """Carry a plan out, or say what that would do. What is not in `now`, the plan as it would be made now, stays."""
+    still = None if now is None else set(now)
     removed = Removed()
     for going in plan:
         try:
-            if dry_run or _remove(holdings, going):
+            if (still is None or going in still) and (dry_run or _remove(holdings, going)):
                 removed.gone.append(going)
             else:
                 removed.changed.append(going.key)

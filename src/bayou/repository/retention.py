@@ -106,9 +106,9 @@ def judge(inventory: Inventory, now: datetime, run_is_gone: RunIsGone) -> Judged
     return Judged(some(inventory, surplus) if surplus else None, None, not dated)
 
 
-def collect(holdings: Holdings, plan: Plan, *, dry_run: bool = False) -> Collected:
+def collect(holdings: Holdings, plan: Plan, *, now: Plan | None = None, dry_run: bool = False) -> Collected:
     """Carry the plan out, or say what that would do. One name that fails holds up no other."""
-    removed = remove(holdings, plan.going, dry_run=dry_run)
+    removed = remove(holdings, plan.going, now=None if now is None else now.going, dry_run=dry_run)
     if dry_run:
         return Collected(plan, removed, len(plan.unfinished), dry_run)
     swept = 0
