@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from bayou.errors import Unavailable
 from bayou.layout.artifacts import LATEST, Part, VersionFile
+from bayou.layout.directories import is_of_this_machine
 from bayou.layout.internal import never_crosses
 from bayou.layout.meanings import meaning
 from bayou.storage.oserrors import translated
@@ -25,8 +26,6 @@ Progress = Callable[[int, int | None], None]
 
 _CHUNK = 1 << 20
 _TRIES = 5
-_OF_THIS_MACHINE = ("outputs", "workflow-runs")
-"""Beside the records in these folders lie logs and summaries, which stay where they were made."""
 
 
 class Migrated(NamedTuple):
@@ -90,12 +89,8 @@ def _paths(source: Tree) -> Iterator[str]:
             # An older form of a marker is a link to the folder of its version.
             for name in (*names, *(LATEST for name in folders if name == LATEST)):
                 path = f"{inside}/{name}"
-                if source.tiers.is_shared(path) and not never_crosses(path) and not _is_of_this_machine(path):
+                if source.tiers.is_shared(path) and not never_crosses(path) and not is_of_this_machine(path):
                     yield path
-
-
-def _is_of_this_machine(path: str) -> bool:
-    return path.partition("/")[0] in _OF_THIS_MACHINE and path.endswith((".log", "/.runs-index.json"))
 
 
 def _turn(path: str) -> tuple[int, str]:

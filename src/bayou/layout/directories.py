@@ -27,6 +27,8 @@ ALWAYS_LOCAL = frozenset({"secrets", "bundles", "vault-bundles", "driver-bundles
 MACHINE_LOCAL = ALWAYS_LOCAL | {"datastore-bundles"}
 """With the one folder that is in no list, because it is needed before any datastore is known."""
 
+_WITH_LOGS = frozenset({"outputs", "workflow-runs"})
+
 
 def in_datastore(configured: Iterable[str] | None = None) -> tuple[str, ...]:
     """The folders that live in the datastore, in order."""
@@ -36,3 +38,8 @@ def in_datastore(configured: Iterable[str] | None = None) -> tuple[str, ...]:
 def lies_in(path: str, folders: Collection[str]) -> bool:
     """Whether the first segment of the path is one of the folders."""
     return path.partition("/")[0] in folders
+
+
+def is_of_this_machine(path: str) -> bool:
+    """Logs and summaries beside records, which stay where they were made."""
+    return lies_in(path, _WITH_LOGS) and path.endswith((".log", "/.runs-index.json"))

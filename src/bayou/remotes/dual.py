@@ -15,7 +15,7 @@ from bayou.remotes.attempts import Attempt, LostRaceError
 from bayou.remotes.changes import Changeset, Commit, Decision, decide
 from bayou.remotes.discovery import Listed, discover, leftovers, list_shards
 from bayou.remotes.loading import shard_now
-from bayou.remotes.looking import Format, Head, Place, damaged
+from bayou.remotes.looking import Format, Head, Place, damaged, look
 from bayou.remotes.monolith import Monolith
 from bayou.remotes.objects import each, is_md5_of, read
 from bayou.remotes.parts import EMPTY, UNPARTITIONED, Part, part_name, part_of, regroup
@@ -53,6 +53,18 @@ async def commit(attempt: Attempt, changeset: Changeset, head: Head) -> Commit:
         repaired=repaired,
         parts={name: (known.digests.get(name), written.digests.get(name)) for name in touched},
     )
+
+
+async def begin(attempt: Attempt) -> None:
+    """Write the monolith of nothing, and its meta, where there is no index."""
+
+    async def once() -> None:
+        head = await look(attempt.place, closely=True)
+        if head.format is Format.NONE:
+            nothing = Monolith("", {}, {}, None)
+            await _vouch(attempt, head, nothing, await _write_monolith(attempt, nothing, {}), {})
+
+    await attempt.until_undisturbed(once)
 
 
 async def known_monolith(

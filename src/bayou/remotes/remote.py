@@ -10,7 +10,7 @@ from uuid import UUID
 from bayou.domain.namespaces import SOLO
 from bayou.domain.scopes import EVERYTHING, Scope
 from bayou.layout.keys import Keyspace
-from bayou.remotes import exports, identity, looking, migration, rebuilding, tombstones
+from bayou.remotes import dual, exports, identity, looking, migration, rebuilding, tombstones
 from bayou.remotes import loading as loader
 from bayou.remotes import status as state
 from bayou.remotes.attempts import Attempt
@@ -75,8 +75,10 @@ class ObjectRemote:
         return await loader.load(self.place, scope, head or await self.head())
 
     async def buried(self, partitions: Iterable[str | None]) -> Buried:
-        now = datetime.fromtimestamp(self.place.now() / 1e9, UTC)
-        return await tombstones.load(self.place, partitions, now=now)
+        return await tombstones.load(self.place, partitions, now=self._now())
+
+    async def all_buried(self) -> Buried:
+        return await tombstones.load_all(self.place, now=self._now())
 
     async def status(self) -> Status:
         return await state.status(self.place)
@@ -112,11 +114,18 @@ class ObjectRemote:
         """Put rows where other namespaces find them; False where they are there already."""
         return await exports.export(self.place, rows)
 
+    async def begin(self, still_held: StillHeld) -> None:
+        """Make an index that lists nothing, where there is none: so what is put there is not taken for data."""
+        await dual.begin(Attempt(self.place, still_held))
+
     async def migrate(self, still_held: StillHeld) -> Migrated:
         return await migration.migrate(Attempt(self.place, still_held))
 
     async def rebuild(self, still_held: StillHeld) -> Rebuilt:
         return await rebuilding.rebuild(Attempt(self.place, still_held))
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self.place.now() / 1e9, UTC)
 
     def _recognise(self, found: UUID | None) -> UUID | None:
         known = self.place.cache.note("", "store")

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from bayou.domain.content import ContentId, Graves
 from bayou.domain.partitions import by_partition
 from bayou.errors import Conflict, Unavailable
+from bayou.layout.keys import Role
 from bayou.remotes.looking import Place
 from bayou.remotes.objects import each, read
 from bayou.storage.port import ABSENT, Version
@@ -48,14 +49,34 @@ async def load(place: Place, partitions: Iterable[str | None], *, now: datetime)
     return Buried(graves, since)
 
 
+async def load_all(place: Place, *, now: datetime) -> Buried:
+    """All tombstones of the namespace."""
+    located = [place.keys.locate(key) for key in await _keys(place)]
+    return await load(place, [one.name or None for one in located if one.role is Role.TOMBSTONES], now=now)
+
+
+async def take_over(place: Place, graves: Graves, *, now: datetime) -> None:
+    """Publish what was deleted elsewhere, where it is not said yet."""
+    known = (await load(place, by_partition(graves), now=now)).graves
+    left = [(path, content) for path, contents in graves.items() for content in contents - known.get(path, set())]
+    while left:
+        once = dict(left)  # a path may have been deleted more than once
+        await publish(place, once, {}, now=now)
+        left = [(path, content) for path, content in left if once[path] != content]
+
+
 async def _existing(place: Place, partitions: Iterable[str | None]) -> list[str | None]:
     """Those that may have a list. Most have none, so one listing says more than many questions."""
     asked = list(partitions)
     if len(asked) <= FEW:
         return asked
-    folder = place.keys.tombstones(None).rpartition("/")[0]
-    there = {meta.key async for page in place.store.list(folder) for meta in page}
+    there = await _keys(place)
     return [partition for partition in asked if place.keys.tombstones(partition) in there]
+
+
+async def _keys(place: Place) -> set[str]:
+    folder = place.keys.tombstones(None).rpartition("/")[0]
+    return {meta.key async for page in place.store.list(folder) for meta in page}
 
 
 async def publish(

@@ -8,9 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from bayou.domain.entries import Entry
-from bayou.domain.partitions import by_partition
 from bayou.errors import Conflict, Corrupt, ErrorKind, NotFound
-from bayou.layout.keys import Role
 from bayou.layout.units import classifier
 from bayou.remotes import Change, Changeset, Format, ObjectRemote, tombstones
 from bayou.remotes.changes import StillHeld
@@ -141,18 +139,9 @@ def _changes(entries: Mapping[str, Entry], *, listed: bool) -> tuple[Change, ...
 
 async def _tombstones(source: ObjectRemote, target: ObjectRemote, takes: Takes) -> None:
     """What was deleted stays deleted, wherever replicas meet from now on."""
-    keys, store = source.place.keys, source.place.store
-    folder = keys.tombstones(None).rpartition("/")[0]
-    lists = [keys.locate(meta.key) async for page in store.list(folder) for meta in page]
-    names = [found.name or None for found in lists if found.role is Role.TOMBSTONES]
-    graves = (await source.buried(names)).graves
-    there = (await target.buried(by_partition(graves))).graves
-    left = [(path, content) for path in graves if takes(path) for content in graves[path] - there.get(path, set())]
+    graves = (await source.all_buried()).graves
     now = store_time(target.place, await target.head())
-    while left:
-        once = dict(left)  # a path may have been deleted more than once
-        await tombstones.publish(target.place, once, {}, now=now)
-        left = [(path, content) for path, content in left if once[path] != content]
+    await tombstones.take_over(target.place, {path: graves[path] for path in graves if takes(path)}, now=now)
 
 
 async def _are_same(source: ObjectRemote, target: ObjectRemote, path: str) -> bool:

@@ -5,18 +5,17 @@ what is put in their place has the hash that the index says. The index itself is
 """
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from bayou.errors import BayouError, Conflict
+from bayou.errors import BayouError
 from bayou.layout.keys import Keyspace
+from bayou.migration.copying import Failed, Trouble, Wanted, copy
 from bayou.pipelines.jobs.context import Context, settled
 from bayou.pipelines.memory import forget, run_of
 from bayou.pipelines.objectrows import Verdict
 from bayou.pipelines.reach import WIDTH, Reach
 from bayou.pipelines.report import Listing, Report
-from bayou.pipelines.transfers import Wanted, copy_over
 from bayou.remotes.objects import each
 from bayou.storage.port import Store
 
@@ -128,12 +127,12 @@ async def _repair(store: Store, other: Store, one: Damage) -> str:
     if one.sha256 is None:
         return "its hash is not known"
     aside = await _set_aside(store, one)
-    with suppress(Conflict):  # somebody put it right meanwhile, or took it away
-        try:
-            await copy_over(other, store, Wanted(one.key, one.key, one.size, one.sha256), found=one.found)
-        except BayouError as error:
-            if isinstance(error, Conflict):
-                raise
-            return f"{aside}: {error}"
+    wanted = Wanted(one.key, one.key, one.size, one.sha256, () if one.found is None else (one.found,))
+    try:
+        done = await copy(other, store, wanted)
+    except BayouError as error:
+        return f"{aside}: {error}"
+    if not isinstance(done, Failed):
         return "repaired"
-    return "changed meanwhile"
+    # Else somebody put it right meanwhile, or took it away.
+    return "changed meanwhile" if done.trouble is Trouble.OCCUPIED else f"{aside}: {done.trouble} in the replica too"

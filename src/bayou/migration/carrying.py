@@ -1,0 +1,98 @@
+"""Carrying: parcels of work, each with a part of what is to be copied, and what becomes of each.
+
+A parcel is a value, so it can be carried here or on another machine; whoever carries it twice changes nothing by it.
+What was copied is in the manifest when a parcel is through, or was cut off by anything but a kill.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bayou.domain.content import ContentId
+from bayou.layout.artifacts import LATEST, Part
+from bayou.migration.copying import Failed, Trouble, Wanted, copy
+from bayou.migration.ends import End
+from bayou.migration.planning import Manifest, Plan
+from bayou.remotes.objects import each
+from bayou.wire.migration import Carried
+
+_FILES = 500
+_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    path: str
+    size: int
+    sha256: ContentId | None
+    modified: str
+    replaces: tuple[ContentId, ...]
+    """What may lie where it goes: what was carried there before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    namespace: str
+    at: str
+    """When the run began."""
+    items: tuple[Item, ...]
+
+
+class Fault(NamedTuple):
+    """What could not be carried, and why."""
+
+    path: str
+    trouble: Trouble
+    expected: str
+    found: str | None
+
+
+def parcels(plan: Plan, manifest: Manifest, namespace: str, at: str) -> Iterator[list[Parcel]]:
+    """In waves: content, then what makes it a version, then markers, as writers do."""
+    waves: dict[int, list[Item]] = {0: [], 1: [], 2: []}
+    for path, entry in sorted(plan.copies.items()):
+        replaces = tuple(sorted(manifest.contents(path)))
+        waves[_turn(path)].append(Item(path, entry.size, entry.sha256, entry.last_modified, replaces))
+    for items in waves.values():
+        if items:
+            yield [Parcel(namespace, at, some) for some in _dealt(items)]
+
+
+async def carry(source: End, target: End, parcel: Parcel, seen: Callable[[int], None] = lambda _: None) -> list[Fault]:
+    """`seen` is told of the bytes of each object that arrived."""
+    carried: list[Carried] = []
+    faults: list[Fault] = []
+
+    async def one(item: Item) -> None:
+        path = item.path
+        wanted = Wanted(source.key(path), target.key(path), item.size, item.sha256, item.replaces)
+        done = await copy(source.store, target.store, wanted, conditional=target.remote.place.conditional)
+        if isinstance(done, Failed):
+            faults.append(Fault(path, done.trouble, item.sha256 or f"{item.size} bytes", done.found))
+        else:
+            carried.append(Carried(path, done.size, done.sha256, item.modified, done.version, parcel.at))
+            seen(done.size)
+
+    try:
+        await each(target.remote.place.width, parcel.items, one)
+    finally:
+        await target.pages.add(carried)
+    return faults
+
+
+def _turn(path: str) -> int:
+    name = path.rpartition("/")[2]
+    return 2 if name == LATEST else 1 if name == Part.METADATA else 0
+
+
+def _dealt(items: Iterable[Item]) -> Iterator[tuple[Item, ...]]:
+    some: list[Item] = []
+    held = 0
+    for item in items:
+        if some and (len(some) >= _FILES or held + item.size > _BYTES):
+            yield tuple(some)
+            some, held = [], 0
+        some.append(item)
+        held += item.size
+    if some:
+        yield tuple(some)
