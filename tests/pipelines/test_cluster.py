@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -59,12 +59,12 @@ def credentials(server: Server) -> dict[str, str]:
     return {"AWS_ACCESS_KEY_ID": settings["access_key_id"], "AWS_SECRET_ACCESS_KEY": settings["secret_access_key"]}
 
 
-def run(job: str, url: str, master: str, *, disturb: Any = None, after: str = "") -> dict[str, Any]:  # noqa: ANN401 - a function
+def run(job: Sequence[str], master: str, *, disturb: Any = None, after: str = "") -> dict[str, Any]:  # noqa: ANN401 - a function
     """The report of a job; `disturb` is called a second after it says this."""
-    told = ["--url", url, "--master", master, "--json", "--conf", "spark.ui.enabled=false"]
+    told = ["--master", master, "--json", "--conf", "spark.ui.enabled=false"]
     told += ["--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.driver.bindAddress=127.0.0.1"]
     told += ["--conf", "spark.executor.memory=512m"]
-    command = [str(Path(sys.executable).with_name("bayou")), "pipeline", "run", job, *told]
+    command = [str(Path(sys.executable).with_name("bayou")), "pipeline", "run", *job, *told]
     said: list[str] = []
 
     def listen(lines: IO[str]) -> None:
@@ -83,7 +83,7 @@ def run(job: str, url: str, master: str, *, disturb: Any = None, after: str = ""
         listener.join()
     assert process.returncode in (0, 4), "".join(said)
     found: dict[str, Any] = json.loads(output)
-    return {name: value for name, value in found.items() if name not in ("metrics", "url", "versionsRead")}
+    return {name: value for name, value in found.items() if name not in ("metrics", "url", "to", "versionsRead")}
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,8 @@ def test_a_job_outlives_a_worker(s3: Server, url: str, job: str, step: str) -> N
 
     with spark_cluster(environment=credentials(s3)) as cluster:
         anew()
-        undisturbed = run(job, url, cluster.master)
+        command = (job, "--url", url)
+        undisturbed = run(command, cluster.master)
         anew()
         killed = threading.Event()
 
@@ -123,5 +124,27 @@ def test_a_job_outlives_a_worker(s3: Server, url: str, job: str, step: str) -> N
             cluster.kill_worker()
             killed.set()
 
-        assert run(job, url, cluster.master, disturb=kill, after=step) == undisturbed
+        assert run(command, cluster.master, disturb=kill, after=step) == undisturbed
         assert killed.is_set()
+
+
+def test_a_migration_outlives_a_worker(s3: Server, url: str) -> None:
+    async def view(place: str) -> dict[str, Any]:
+        async with connect(urls.parse(place)) as store:
+            return {path: content for path, content in (await Machine(store).view()).items() if content}
+
+    with spark_cluster(environment=credentials(s3)) as cluster:
+        one, two = (f"s3://{s3.new_bucket()}/new?{url.partition('?')[2]}" for _ in range(2))
+        undisturbed = run(("migrate", "--from", url, "--to", one), cluster.master)
+        assert (undisturbed["damaged"], undisturbed["left"]) == (2, 0)
+        killed = threading.Event()
+
+        def kill() -> None:
+            cluster.kill_worker()
+            killed.set()
+
+        command = ("migrate", "--from", url, "--to", two)
+        assert run(command, cluster.master, disturb=kill, after="carrying") == undisturbed
+        assert killed.is_set()
+        assert asyncio.run(view(one)) == asyncio.run(view(two))
+        assert run(command, cluster.master)["copied"] == 0

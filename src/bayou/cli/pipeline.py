@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bayou.pipelines.report import Report
 
 DAMAGED = 4
-"""The exit code of a scrub that leaves damage behind."""
+"""The exit code of a job that leaves damage behind."""
 
 _SHOWN = 20
 
@@ -70,6 +70,12 @@ def run() -> None:
 
 
 def _job(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What every job about one datastore has."""
+    named = options.text("--url", "URL", "The datastore; else that of the repo.")
+    return named(_spark(function))  # type: ignore[no-any-return] # click's own
+
+
+def _spark(function: Callable[..., Any]) -> Callable[..., Any]:
     """What every job has."""
     for option in (
         click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write the report as HTML."),
@@ -78,7 +84,6 @@ def _job(function: Callable[..., Any]) -> Callable[..., Any]:
         options.text("--remote", "URL", "A Spark Connect server: sc://host:15002."),
         options.text("--master", "M", "A Spark master; else $BAYOU_SPARK_MASTER, else all of this machine."),
         options.text("--namespaces", "A,B", "These, or * for all; else the one of the repo."),
-        options.text("--url", "URL", "The datastore; else that of the repo."),
         options.common,
     ):
         function = option(function)
@@ -160,6 +165,26 @@ def compact(**told: Any) -> None:  # noqa: ANN401 - the options of a job
     from bayou.pipelines.jobs import compact as job  # noqa: PLC0415 - with Spark
 
     _run(job.run, **told)
+
+
+@run.command()
+@click.option("--from", "source", metavar="URL", help="The datastore; else that of the repo.")
+@click.option(
+    "--to", "target", metavar="URL", required=True, help="Where it goes: an empty place, or one begun before."
+)
+@click.option("--content", is_flag=True, help="Read back what was carried.")
+@_spark
+def migrate(*, source: str | None, target: str, content: bool, **told: Any) -> int:  # noqa: ANN401 - as above
+    """Bring a datastore to another place, verified; run it again for what is new.
+
+    Example: bayou pipeline run migrate --from s3://old/prefix --to gs://new/prefix --dry-run
+    """
+    from bayou.pipelines.jobs import migrate as job  # noqa: PLC0415 - with Spark
+    from bayou.pipelines.reach import Reach, absolute  # noqa: PLC0415 - the same
+
+    place = Reach(absolute(target))
+    report = _run(lambda context: job.run(context, place, content=content), url=source, **told)
+    return DAMAGED if any(report.figures.get(name) for name in ("damaged", "differing", "left")) else 0
 
 
 def _run(

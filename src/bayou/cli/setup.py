@@ -1,4 +1,4 @@
-"""`bayou setup`: move the datastore of a repo to a bucket or to another folder."""
+"""`bayou setup`: move the datastore of a repo to another place: bucket or folder, from bucket or folder."""
 
 from pathlib import Path
 
@@ -22,6 +22,9 @@ from bayou.config import Hydration
 )
 @click.option("--skip-migration", is_flag=True, help="Leave what this repo has recorded where it is.")
 @click.option("--single-writer", is_flag=True, help="Accept a store that cannot keep several writers apart.")
+@click.option("--from", "late_from", metavar="URL", help="Bring what was written since to where this repo was before.")
+@click.option("--content", is_flag=True, help="Read back what was carried out of a bucket, before the switch.")
+@click.option("--accept-damaged", is_flag=True, help="Leave behind what is not what its index says.")
 @options.seconds
 @options.common
 def setup(
@@ -31,11 +34,14 @@ def setup(
     hydration: str | None,
     skip_migration: bool,
     single_writer: bool,
+    late_from: str | None,
+    content: bool,
+    accept_damaged: bool,
     seconds: float | None,
     repo_dir: Path | None,
     as_json: bool,
 ) -> int:
-    """Move the datastore of this repo to a bucket (or a folder): verify it, bring there what is here, then switch.
+    """Move the datastore of this repo to a bucket or a folder: verify it, bring there what there is, then switch.
     Until the end the repo works as before; run it again after whatever stopped it.
 
     Example: bayou setup s3://team-lake/swamp --namespace infra
@@ -50,6 +56,9 @@ def setup(
         migrates=not skip_migration,
         single_writer=single_writer,
         seconds=seconds,
+        late_from=late_from,
+        content=content,
+        accepts_damaged=accept_damaged,
     )
     with progress("copying") as copying, transfers("syncing") as moving:
         done = set_up(repo_dir, wishes, terminal.warn, progress=copying, transfers=moving)
@@ -65,4 +74,6 @@ def setup(
             terminal.say(f"what was migrated is in {done.aside} now, and may be removed")
         if done.synced is None or done.synced.report.stop is None:
             terminal.say(f"the datastore of this repo is {document['location']}, hydration {document['hydration']}")
+        for fault in done.faults:
+            terminal.warn(f"left behind: {fault.path} is {fault.trouble}")
     return 0 if done.synced is None or done.synced.is_complete else PARTLY

@@ -84,6 +84,7 @@ async def joined(local: Local, *, writes: bool, patience: Patience | None = None
                 local.tree,
                 installing(local.tree, journal),
                 prefix=getattr(settings.location, "prefix", ""),
+                url=displayed(settings.location),
                 conditional=conditional,
                 pulls=settings.pull_concurrency,
                 pushes=settings.push_concurrency,

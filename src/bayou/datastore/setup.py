@@ -21,12 +21,14 @@ from bayou.config.marker import Marker
 from bayou.datastore import abilities
 from bayou.datastore.datastore import Datastore
 from bayou.datastore.migrating import Migrated, Progress, migrate, set_aside
+from bayou.datastore.moving import Moving
 from bayou.datastore.opening import open_settings
 from bayou.datastore.remote import bucket
 from bayou.datastore.synced import Synced
 from bayou.domain.namespaces import SOLO, check_namespace
 from bayou.errors import Conflict, Denied, ErrorKind, LockTimeout, NotFound, Unavailable, Unsupported, UsageError
 from bayou.layout.places import LOCAL
+from bayou.migration.carrying import Fault
 from bayou.remotes import ObjectRemote
 from bayou.remotes.namespaces import register
 from bayou.storage import Ability
@@ -52,6 +54,12 @@ class Wishes(NamedTuple):
     migrates: bool = True
     single_writer: bool = False
     seconds: float | None = None
+    late_from: str | None = None
+    """Where this repo was before: what others wrote there since is to be brought too."""
+    content: bool = False
+    """Whether what was carried out of a bucket is read back."""
+    accepts_damaged: bool = False
+    """Whether what is not what its index says may stay behind."""
 
 
 class SetUp(NamedTuple):
@@ -65,6 +73,8 @@ class SetUp(NamedTuple):
     """Where the files that were migrated are now."""
     synced: Synced | None
     """None for a folder, which needs no sync."""
+    faults: tuple[Fault, ...] = ()
+    """What is damaged in the old place, and stayed there."""
 
     def to_dict(self) -> dict[str, object]:
         synced = self.synced
@@ -83,6 +93,7 @@ class SetUp(NamedTuple):
             "unhydrated": 0 if synced is None else synced.absent,
             "conflicts": [] if synced is None else synced.report.conflicts,
             "errors": {} if synced is None else synced.report.failed,
+            "damaged": {fault.path: fault.trouble.value for fault in self.faults},
         }
 
 
@@ -102,6 +113,10 @@ def set_up(
         if not isinstance(after.location, Folder):
             held_data = asyncio.run(_verify(after, old.tree, notice, single_writer=wishes.single_writer))
             after = replace(after, hydration=_hydration(plan, wishes, held_data, notice))
+        if plan.leaves_bucket:
+            seconds = math.inf if wishes.seconds is None else wishes.seconds
+            moving = Moving(plan.old, after, notice, transfers, seconds, wishes.content, wishes.accepts_damaged)
+            return _move(plan, old, moving)
         with open_settings(after, writable=True, notice=notice) as new:
             migrated = _migrate(old.tree, new.tree, progress) if wishes.migrates else Migrated(0, 0, (), ())
             synced = _sync(new, wishes, transfers) if new.is_synced else None
@@ -112,12 +127,26 @@ def set_up(
     return SetUp(after, held_data, migrated, aside, synced)
 
 
+def _move(plan: "_Planned", old: Datastore, moving: Moving) -> SetUp:
+    """Out of a bucket: from bucket to bucket, or to a folder. The cache is the same as before."""
+    moved = moving.late() if plan.is_switched else moving.move(old, lambda: _switch(plan.found, moving.after))
+    with open_settings(moving.after, writable=True, notice=moving.notice) as new:
+        synced = new.sync() if new.is_synced else None
+    migrated = Migrated(moved.files, moved.size, moved.folders, ())
+    return SetUp(moving.after, False, migrated, None, synced, moved.faults)
+
+
 class _Planned(NamedTuple):
     found: Marker
     old: Settings
     new: Settings
     is_switched: bool
     """By a call before, which may have been interrupted since."""
+
+    @property
+    def leaves_bucket(self) -> bool:
+        """Whether what is to be moved is in a bucket."""
+        return not isinstance(self.old.location, Folder)
 
     @property
     def is_in_repo(self) -> bool:
@@ -140,10 +169,12 @@ def _planned(before: Settings, wishes: Wishes) -> _Planned:
         )
     is_switched = (location, namespace) == (before.location, before.namespace)
     if not (is_switched or isinstance(before.location, Folder)):
+        _check_leaving(before, namespace, wishes)
+    late = None if wishes.late_from is None else _location(wishes.late_from)
+    if late is not None and not is_switched:
         raise UsageError(
-            f"the datastore of this repo is {urls.displayed(before.location)}: setup moves data out of folders only",
-            remedy="Sync it, remove the `datastore` block from .swamp.yaml, then set up the new place with"
-            " --skip-migration.",
+            "--from brings what was written to the place where this repo was before, and it is not here yet",
+            remedy=f"Leave out --from: bayou setup moves what is in {urls.displayed(before.location)}.",
         )
     found = marker.read(before.repo)
     if found is None:
@@ -159,7 +190,23 @@ def _planned(before: Settings, wishes: Wishes) -> _Planned:
         repo_id=repo_id,
         cache=None if isinstance(location, Folder) else repos.cache(before.user_folder, repo_id),
     )
+    if late is not None:
+        return _Planned(found, replace(new, location=late), new, is_switched)
     return _Planned(found, in_repo if is_switched else before, new, is_switched)
+
+
+def _check_leaving(before: Settings, namespace: str, wishes: Wishes) -> None:
+    """Out of a bucket all goes, as it is: its cache would carry it over in any case, and without its history."""
+    if not wishes.migrates:
+        raise UsageError(
+            f"what this repo recorded is in {urls.displayed(before.location)}, and in its cache",
+            remedy="Leave out --skip-migration; or make another repo for the new place: bayou init.",
+        )
+    if namespace != before.namespace:
+        raise UsageError(
+            f"this repo has the namespace {before.namespace!r} there, and keeps it",
+            remedy="Leave out --namespace. Before or after, `bayou namespace` changes it.",
+        )
 
 
 def _location(url: str) -> Location:

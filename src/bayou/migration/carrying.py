@@ -47,15 +47,16 @@ class Fault(NamedTuple):
     found: str | None
 
 
-def parcels(plan: Plan, manifest: Manifest, namespace: str, at: str) -> Iterator[list[Parcel]]:
-    """In waves: content, then what makes it a version, then markers, as writers do."""
+def parcels(plan: Plan, manifest: Manifest, namespace: str, at: str, *, in_order: bool) -> Iterator[list[Parcel]]:
+    """In waves where whoever looks sees what arrives: content, then what makes it a version, then markers."""
     waves: dict[int, list[Item]] = {0: [], 1: [], 2: []}
     for path, entry in sorted(plan.copies.items()):
         replaces = tuple(sorted(manifest.contents(path)))
-        waves[_turn(path)].append(Item(path, entry.size, entry.sha256, entry.last_modified, replaces))
+        item = Item(path, entry.size, entry.sha256, entry.last_modified, replaces)
+        waves[_turn(path) if in_order else 0].append(item)
     for items in waves.values():
         if items:
-            yield [Parcel(namespace, at, some) for some in _dealt(items)]
+            yield [Parcel(namespace, at, some) for some in dealt(items)]
 
 
 async def carry(source: End, target: End, parcel: Parcel, seen: Callable[[int], None] = lambda _: None) -> list[Fault]:
@@ -85,7 +86,8 @@ def _turn(path: str) -> int:
     return 2 if name == LATEST else 1 if name == Part.METADATA else 0
 
 
-def _dealt(items: Iterable[Item]) -> Iterator[tuple[Item, ...]]:
+def dealt(items: Iterable[Item]) -> Iterator[tuple[Item, ...]]:
+    """In groups that take about the same time, and none too long to lose."""
     some: list[Item] = []
     held = 0
     for item in items:

@@ -34,6 +34,8 @@ class Ends:
     """The cache. What people do in it is theirs to mark; it is `installs` that sync writes through."""
     installs: Tree
     prefix: str = ""
+    url: str = ""
+    """Where the bucket is. The cache outlives a move of it."""
     conditional: bool = True
     """Whether the store honours conditional writes. If not, there is one writer, who relies on the index alone."""
     pulls: int = 50

@@ -7,6 +7,7 @@ import apsw
 import msgspec
 
 from bayou.sync.database import Database
+from bayou.sync.facts import fact, set_fact
 
 
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
@@ -103,6 +104,14 @@ class Reports:
 
         if notes:
             self._database.write(set_notes)
+
+    def url(self) -> str:
+        """Where the other side was when it was last asked who it is. It may be another one's since."""
+        found = self._database.read(lambda connection: fact(connection, f"url {self._namespace}"))
+        return str(found or "")
+
+    def set_url(self, url: str) -> None:
+        self._database.write(lambda connection: set_fact(connection, f"url {self._namespace}", url))
 
     def _ours(self, rows: list[Any]) -> list[Any]:
         cut = len(self._prefix)

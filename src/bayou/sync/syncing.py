@@ -198,16 +198,23 @@ class Sync:
         return There(known)
 
     async def _attach(self, *, pushes: bool) -> bool:
-        """Know which store it is: asked once, as the base of another one says nothing about this one. Whether it was
-        known before, and so may be another one by now.
+        """Know which store it is: asked once for each place, as the base of another one says nothing about this one.
+        Whether it was known before, and so may be another one by now.
         """
-        journal, prefix = self.ends.journal, self.ends.prefix
+        journal, prefix, url = self.ends.journal, self.ends.prefix, self.ends.url
         side = journal.side
-        is_known = side is not None and side.prefix == prefix and bool(side.store or not pushes)
+        is_known = (
+            side is not None
+            and side.prefix == prefix
+            and bool(side.store or not pushes)
+            and journal.reports.url() == url
+        )
         if side is None or not is_known:
             found = await (self.ends.remote.establish() if pushes else self.ends.remote.identity())
             side = Side("" if found is None else str(found), prefix, journal.namespace)
         journal.bind(side)
+        if not is_known:
+            journal.reports.set_url(url)
         journal.begin_base(store_time(self.ends, None))
         return is_known
 
