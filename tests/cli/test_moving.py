@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 
 import pytest
 
-from bayou.config import marker, newrepo, urls
-from bayou.datastore import remote
+from bayou.config import Settings, marker, newrepo, urls
+from bayou.datastore import moving, remote
+from bayou.datastore.coordination import open_locks
+from bayou.locks import Locks
 from bayou.storage import connect
 from bayou.storage.port import Request, Wrapper
 from bayou.testing.servers import Server
@@ -142,6 +144,32 @@ def test_a_place_of_others_and_one_that_is_away_are_refused(
         assert run("setup", place(), *arguments).code == 2
     assert place_of(repo) == before
     assert read(run) == "ok"
+
+
+def test_what_is_written_while_it_moves_moves_too(
+    run: Run, place: Callable[[], str], clone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here, not pushed; and by somebody else: both right before the lock is taken."""
+    old, new = place(), place()
+    write(run, "ok")
+    run("setup", old)
+    run("setup", old, "--repo-dir", clone)
+    written: list[bool] = []
+
+    def meanwhile(settings: Settings, *args: Any, **more: Any) -> Locks:  # noqa: ANN401 - passed on
+        if not written and settings.location == urls.parse(old):
+            written.append(True)
+            write(run, "meanwhile")
+            write(run, "theirs", "--repo-dir", clone, model="other")
+            assert run("sync", "--repo-dir", clone).code == 0
+        return open_locks(settings, *args, **more)
+
+    monkeypatch.setattr(moving, "open_locks", meanwhile)
+    done = run("setup", new, "--json").json
+    assert (written, done["errors"], done["conflicts"]) == ([True], {}, [])
+    assert read(run) == "meanwhile"
+    assert read(run, model="other") == "theirs"
+    assert run("verify", "--content").code == 0
 
 
 class Killed(BaseException):

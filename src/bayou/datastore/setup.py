@@ -222,7 +222,7 @@ def _location(url: str) -> Location:
 def _hydration(plan: _Planned, wishes: Wishes, held_data: bool, notice: Notice) -> Hydration:  # noqa: FBT001 - a fact
     if wishes.hydration is not None:
         return wishes.hydration
-    if plan.is_switched:
+    if plan.is_switched or plan.leaves_bucket:
         return plan.new.hydration
     if held_data:
         notice("there is data already: its content is fetched when it is asked for (--hydration full fetches all)")

@@ -4,13 +4,17 @@ A parcel is a value, so it can be carried here or on another machine; whoever ca
 What was copied is in the manifest when a parcel is through, or was cut off by anything but a kill.
 """
 
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from bayou.domain.content import ContentId
-from bayou.layout.artifacts import LATEST, Part
-from bayou.migration.copying import Failed, Trouble, Wanted, copy
+from bayou.layout.artifacts import LATEST, Part, VersionFile
+from bayou.layout.bundles import Bundle
+from bayou.layout.meanings import meaning
+from bayou.migration.copying import Failed, Fetched, Trouble, Wanted, fetch, put
 from bayou.migration.ends import End
 from bayou.migration.planning import Manifest, Plan
 from bayou.remotes.objects import each
@@ -18,6 +22,7 @@ from bayou.wire.migration import Carried
 
 _FILES = 500
 _BYTES = 64 << 20
+"""What a parcel holds on this machine while it is carried, unless a single file is larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +65,49 @@ def parcels(plan: Plan, manifest: Manifest, namespace: str, at: str, *, in_order
 
 
 async def carry(source: End, target: End, parcel: Parcel, seen: Callable[[int], None] = lambda _: None) -> list[Fault]:
-    """`seen` is told of the bytes of each object that arrived."""
-    carried: list[Carried] = []
+    """Fetch all of it, write down what is about to be put, put it, write down what was. So whatever a kill leaves at
+    the target is known for ours, also where the source has something else by then. `seen` is told of what arrived.
+    """
+    place = target.remote.place
     faults: list[Fault] = []
+    carried: list[Carried] = []
 
-    async def one(item: Item) -> None:
-        path = item.path
-        wanted = Wanted(source.key(path), target.key(path), item.size, item.sha256, item.replaces)
-        done = await copy(source.store, target.store, wanted, conditional=target.remote.place.conditional)
-        if isinstance(done, Failed):
-            faults.append(Fault(path, done.trouble, item.sha256 or f"{item.size} bytes", done.found))
-        else:
-            carried.append(Carried(path, done.size, done.sha256, item.modified, done.version, parcel.at))
-            seen(done.size)
+    def failed(item: Item, why: Failed) -> None:
+        is_mutable = not isinstance(meaning(item.path), VersionFile | Bundle)
+        trouble = Trouble.IN_FLIGHT if why.trouble is Trouble.CORRUPT and is_mutable else why.trouble
+        faults.append(Fault(item.path, trouble, item.sha256 or f"{item.size} bytes", why.found))
 
-    try:
-        await each(target.remote.place.width, parcel.items, one)
-    finally:
-        await target.pages.add(carried)
+    def wanted(item: Item) -> Wanted:
+        return Wanted(source.key(item.path), target.key(item.path), item.size, item.sha256, item.replaces)
+
+    with tempfile.TemporaryDirectory(prefix="bayou-") as folder:
+        fetched: dict[Item, Fetched] = {}
+
+        async def get(numbered: tuple[int, Item]) -> None:
+            number, item = numbered
+            found = await fetch(source.store, wanted(item), Path(folder) / str(number))
+            if isinstance(found, Failed):
+                failed(item, found)
+            else:
+                fetched[item] = found
+
+        async def put_one(item: Item) -> None:
+            done = await put(target.store, wanted(item), fetched[item], conditional=place.conditional)
+            if isinstance(done, Failed):
+                failed(item, done)
+            else:
+                carried.append(Carried(item.path, done.size, done.sha256, item.modified, done.version, parcel.at))
+                seen(done.size)
+
+        await each(place.width, enumerate(parcel.items), get)
+        begun = await target.pages.begun(
+            [Carried(i.path, i.size, one.sha256, i.modified, "", parcel.at) for i, one in fetched.items()]
+        )
+        try:
+            await each(place.width, fetched, put_one)
+        finally:
+            await target.pages.add(carried)
+        await target.pages.end(begun)
     return faults
 
 

@@ -31,6 +31,8 @@ class Trouble(StrEnum):
     """There is none."""
     CORRUPT = "corrupt"
     """It is not what the index says."""
+    IN_FLIGHT = "in-flight"
+    """The same of a file that is written again and again: somebody does, or died before he said so."""
     OCCUPIED = "occupied"
     """Something else lies where it was to go."""
 
@@ -46,6 +48,11 @@ class Wanted:
     replaces: Collection[ContentId] = ()
 
 
+class Fetched(NamedTuple):
+    body: Body
+    sha256: ContentId
+
+
 class Copied(NamedTuple):
     size: int
     sha256: ContentId
@@ -57,17 +64,11 @@ class Failed(NamedTuple):
     found: str | None
 
 
-async def copy(source: Store, target: Store, one: Wanted, *, conditional: bool = True) -> Copied | Failed:
+async def copy(source: Store, target: Store, one: Wanted) -> Copied | Failed:
     """Carry one object over. Doing it again is right after whatever ended it: what lies there already is looked at."""
     with tempfile.TemporaryDirectory(prefix="bayou-") as folder:
-        fetched = await _fetch(source, one.source, Path(folder) / "object")
-        if fetched is None:
-            return Failed(Trouble.MISSING, None)
-        body, content = fetched
-        if content != (one.sha256 or content) or size_of(body) != one.size:
-            return Failed(Trouble.CORRUPT, content)
-        put = await _put(target, one, body, content, conditional=conditional)
-        return Copied(one.size, content, put) if isinstance(put, str) else put
+        fetched = await fetch(source, one, Path(folder) / "object")
+        return fetched if isinstance(fetched, Failed) else await put(target, one, fetched)
 
 
 async def look(store: Store, key: str) -> tuple[ContentId, Version] | None:
@@ -85,8 +86,46 @@ async def look(store: Store, key: str) -> tuple[ContentId, Version] | None:
     raise Unavailable(f"{key!r} changes faster than it can be read")
 
 
-async def _fetch(store: Store, key: str, file: Path) -> tuple[Body, ContentId] | None:
-    """The bytes, in memory where they are few, else in a file."""
+async def fetch(store: Store, one: Wanted, file: Path) -> Fetched | Failed:
+    """The bytes that are wanted, in memory where they are few, else in this file."""
+    fetched = await _fetch(store, one.source, file)
+    if fetched is None:
+        return Failed(Trouble.MISSING, None)
+    if fetched.sha256 != (one.sha256 or fetched.sha256) or size_of(fetched.body) != one.size:
+        return Failed(Trouble.CORRUPT, fetched.sha256)
+    return fetched
+
+
+async def put(store: Store, one: Wanted, fetched: Fetched, *, conditional: bool = True) -> Copied | Failed:
+    """A large object is uploaded in parts, which takes no condition: so a small one, which does, says that it comes.
+
+    What that says follows from the content. So whoever goes on after a kill, and a twin, know it for their own.
+    """
+    key, body, content = one.target, *fetched
+    claim = None if one.size <= WHOLE else _claim(key, content)
+    when: Condition | None = ABSENT if conditional else None
+    for _ in range(_TRIES):
+        if when is not None:
+            with suppress(Conflict, NotFound):
+                if claim is not None:
+                    await store.put(key, claim, when=when)
+                version = await store.put(key, body, when=when if claim is None else ANY)
+                return Copied(one.size, content, version)
+        found = await look(store, key)
+        if found is None:
+            when = ABSENT
+        elif found[0] == content:
+            return Copied(one.size, content, found[1])
+        elif claim is not None and found[0] == _digest(claim):
+            return Copied(one.size, content, await store.put(key, body, when=ANY))
+        elif found[0] in one.replaces or found[0] in {_digest(_claim(key, each)) for each in one.replaces}:
+            when = found[1]
+        else:
+            return Failed(Trouble.OCCUPIED, found[0])
+    raise Unavailable(f"{key!r} changes faster than it can be replaced")
+
+
+async def _fetch(store: Store, key: str, file: Path) -> Fetched | None:
     for _ in range(_TRIES):
         digest = hashlib.sha256()
         with suppress(Conflict):
@@ -96,45 +135,20 @@ async def _fetch(store: Store, key: str, file: Path) -> tuple[Body, ContentId] |
                 return None
             if fetched.has_arrived or fetched.meta.size <= CHUNK:
                 content = await fetched.bytes()
-                return content, hashlib.sha256(content).hexdigest()
+                return Fetched(content, hashlib.sha256(content).hexdigest())
             with file.open("wb", buffering=0) as sink:
                 async for chunk in fetched.chunks():
                     digest.update(chunk)
                     left = memoryview(chunk)
                     while left:
                         left = left[sink.write(left) :]
-            return file, digest.hexdigest()
+            return Fetched(file, digest.hexdigest())
     raise Unavailable(f"{key!r} changes faster than it can be read")
-
-
-async def _put(store: Store, one: Wanted, body: Body, content: ContentId, *, conditional: bool) -> Version | Failed:
-    """A large object is uploaded in parts, which takes no condition: so a small one, which does, says that it comes.
-
-    What that says follows from the content. So whoever goes on after a kill, and a twin, know it for their own.
-    """
-    key = one.target
-    claim = None if size_of(body) <= WHOLE else _claim(key, content)
-    when: Condition | None = ABSENT if conditional else None
-    for _ in range(_TRIES):
-        if when is not None:
-            with suppress(Conflict, NotFound):
-                if claim is None:
-                    return await store.put(key, body, when=when)
-                await store.put(key, claim, when=when)
-                return await store.put(key, body)
-        found = await look(store, key)
-        if found is None:
-            when = ABSENT
-        elif found[0] == content:
-            return found[1]
-        elif claim is not None and found[0] == hashlib.sha256(claim).hexdigest():
-            return await store.put(key, body, when=ANY)
-        elif found[0] in one.replaces:
-            when = found[1]
-        else:
-            return Failed(Trouble.OCCUPIED, found[0])
-    raise Unavailable(f"{key!r} changes faster than it can be replaced")
 
 
 def _claim(key: str, content: ContentId) -> bytes:
     return msgspec.json.encode({"bayouClaim": str(uuid5(NAMESPACE_URL, f"{key} {content}"))})
+
+
+def _digest(content: bytes) -> ContentId:
+    return hashlib.sha256(content).hexdigest()

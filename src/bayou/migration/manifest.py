@@ -1,7 +1,7 @@
 """The manifest in the bucket: written while a migration runs, so that whoever goes on need not look at what it names.
 
-Pieces are named by what is in them: a task that runs twice writes one. `copied/` is what was put; once the index lists
-it, it is in `listed/`.
+Pieces are named by what is in them: a task that runs twice writes one. `begun/` is what is about to be put, and stays
+only where a parcel was cut off; `copied/` is what was; once the index lists it, it is in `listed/`.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from bayou.wire.migration import Carried, Origin
 
 _WIDTH = 32
 _FOLDER = "bayou/migration"
-_COPIED, _LISTED = "copied", "listed"
+_BEGUN, _COPIED, _LISTED = "begun", "copied", "listed"
 _MOST = 10_000
 """Files in one piece of what is listed."""
 
@@ -40,16 +40,28 @@ class Pages:
         with suppress(Conflict):  # whoever was faster is looked at
             await self.store.put(self.keys.control(f"{_FOLDER}/origin.json"), form.encode_origin(origin), when=ABSENT)
 
+    async def begun(self, carried: Sequence[Carried]) -> str:
+        """Say what is about to lie there."""
+        return await self._write(_BEGUN, carried)
+
+    async def end(self, begun: str) -> None:
+        await self.store.delete(begun)
+
     async def add(self, carried: Sequence[Carried]) -> None:
         if carried:
             await self._write(_COPIED, carried)
 
     async def load(self) -> Manifest:
-        copied, listed = await self._names(_COPIED), await self._names(_LISTED)
-        return Manifest(_by_path(await self._read(copied)), _by_path(await self._read(listed)))
+        begun, copied, listed = [
+            _by_path(await self._read(await self._names(folder))) for folder in (_BEGUN, _COPIED, _LISTED)
+        ]
+        return Manifest(copied, listed, begun)
 
     async def settle(self, listed: Container[str]) -> None:
         """These are listed now; what else was copied still waits."""
+        for name in await self._names(_BEGUN):
+            if all(one.path in listed for one in await self._read([name])):
+                await self.store.delete(name)
         names = await self._names(_COPIED)
         carried = sorted(await self._read(names), key=lambda one: one.path)
         for folder, of_folder in ((_LISTED, True), (_COPIED, False)):

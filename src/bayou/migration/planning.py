@@ -16,22 +16,24 @@ Rows: TypeAlias = Mapping[str, tuple[Carried, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What was carried, by path, oldest first. `copied` may lie at the target, and nobody was told; `listed` was there
-    for all to see, so what is gone of it was taken away by somebody.
+    """What was carried, by path, oldest first. `copied` lies at the target, and nobody was told; `listed` was there for
+    all to see, so what is gone of it was taken away by somebody; `begun` may lie there, if a kill came late enough.
     """
 
     copied: Rows = field(default_factory=dict)
     listed: Rows = field(default_factory=dict)
+    begun: Rows = field(default_factory=dict)
 
     def of(self, path: str) -> tuple[Carried, ...]:
-        return (*self.listed.get(path, ()), *self.copied.get(path, ()))
+        return (*self.listed.get(path, ()), *self.copied.get(path, ()), *self.begun.get(path, ()))
 
     def contents(self, path: str) -> frozenset[ContentId]:
         return frozenset(one.sha256 for one in self.of(path))
 
     def agreed(self, path: str, there: ContentId | None) -> ContentId | None:
         """The content that both sides last held. What is there was listed, even if nobody lived to write it down."""
-        rows = [*self.listed.get(path, ()), *(one for one in self.copied.get(path, ()) if one.sha256 == there)]
+        listed = self.listed.get(path, ())
+        rows = [*listed, *(one for one in self.of(path) if one.sha256 == there)]
         return max(rows, key=lambda one: one.at).sha256 if rows else None
 
 
@@ -118,7 +120,8 @@ def _pending(manifest: Manifest, path: str, content: ContentId) -> Carried | Non
 def _gone(source: Source, target: Target, manifest: Manifest) -> tuple[dict[str, ContentId], frozenset[str]]:
     """What was carried and is at the source no more. That it is not there is no evidence: a tombstone is."""
     gone, strays = {}, set()
-    for path in (manifest.copied.keys() | manifest.listed.keys()) - source.entries.keys():
+    known = manifest.copied.keys() | manifest.listed.keys() | manifest.begun.keys()
+    for path in known - source.entries.keys():
         there = target.listed.get(path)
         if path in target.listed:
             if there is not None and there in manifest.contents(path) and there in source.graves.get(path, ()):
