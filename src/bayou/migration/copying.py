@@ -133,7 +133,7 @@ async def _fetch(store: Store, key: str, file: Path) -> Fetched | None:
                 fetched = await store.get(key)
             except NotFound:
                 return None
-            if fetched.has_arrived or fetched.meta.size <= CHUNK:
+            if fetched.arrived is not None or fetched.meta.size <= CHUNK:
                 content = await fetched.bytes()
                 return Fetched(content, hashlib.sha256(content).hexdigest())
             with file.open("wb", buffering=0) as sink:
