@@ -66,6 +66,16 @@ async def check(store: MemoryStore, *, done: bool) -> None:
         assert (await legacy_view(store, SOLO)).keys() == seen.keys()
 
 
+async def check_graves(reader: Machine) -> None:
+    """Whoever sees an entry gone sees why, however little he asks for."""
+    head = await reader.remote.head()
+    snapshot = await reader.remote.load(head=head)
+    if not snapshot.contents().keys() & version("gone", 1).keys():
+        loaded = head if head.token == snapshot.token else None
+        buried = await reader.remote.buried(["data--t--s--gone"], loaded)
+        assert buried.graves.keys() == version("gone", 1).keys()
+
+
 @pytest.mark.parametrize("fault", CRASHES)
 @pytest.mark.parametrize("state", STATES)
 async def test_a_commit_killed_at_any_request_is_finished_by_whoever_comes_next(state: str, fault: Fault) -> None:
@@ -75,13 +85,19 @@ async def test_a_commit_killed_at_any_request_is_finished_by_whoever_comes_next(
         store = await bucket(state)
         await put_objects(store, NEW)
         changeset = await wanted(store)
+        readers = [Machine(store), Machine(store)]
+        await check_graves(readers[0])
         faulty = Faulty(store, at(number, fault))
         crashed = await fails(Machine(faulty).commit(changeset))
         requests = max(requests, len(faulty.requests) + 1)
         await check(store, done=not crashed)
+        for reader in readers:
+            await check_graves(reader)
         done = await Machine(store).commit(changeset)
         assert (len(done.committed), done.contested) == (4, ())
         await check(store, done=True)
+        for reader in readers:
+            await check_graves(reader)
         assert (await Machine(store).remote.buried(["data--t--s--gone"])).graves.keys() == version("gone", 1).keys()
     assert number > 6
 

@@ -8,11 +8,12 @@ import pytest
 
 from bayou.errors import Conflict, Corrupt, ErrorKind, UsageError
 from bayou.layout.keys import STORE_ID, Keyspace
-from bayou.remotes import Change, Changeset, exports, identity, namespaces, tombstones
+from bayou.remotes import Change, Changeset, Format, exports, identity, namespaces, tombstones
 from bayou.remotes.control import Records
 from bayou.storage import ABSENT, Body, Condition, Patience, Retry, Version
 from bayou.storage.port import ANY
 from bayou.testing.faults import Fault, Faulty, at
+from bayou.testing.legacy import LegacyWriter
 from bayou.testing.machines import Machine, change, entry_of, put_objects
 from bayou.testing.memory import MemoryStore
 from bayou.wire.documents import Void
@@ -107,6 +108,35 @@ async def test_a_deletion_publishes_a_tombstone_before_it_unlists_and_a_push_tak
     asked = machine.asked()
     assert asked.index(tombstone) < asked.index("put .datastore-index.json")
     assert (await machine.remote.buried(["data--t--s--a"])).graves == {}
+
+
+@pytest.mark.parametrize("format_", [Format.DUAL, Format.SHARDED])
+async def test_nobody_asks_for_a_list_that_is_not_there_or_that_he_read(format_: Format) -> None:
+    store = MemoryStore()
+    machine, reader = Machine(store), Machine(store)
+    await machine.push({"audit/x": b"x", "logs/x": b"x"})
+    if format_ is Format.SHARDED:
+        await machine.remote.migrate(lambda: True)
+
+    async def asked() -> list[str]:
+        head = await reader.remote.head()
+        assert (await reader.remote.load(head=head)).token == head.token
+        reader.asked()
+        await reader.remote.buried(["audit", "logs"], head)
+        return reader.asked()
+
+    assert await asked() == []
+    gone = Change(before=buried("audit/x", b"x"), buries=buried("audit/x", b"x"))
+    await machine.commit(Changeset("", (gone,)))
+    assert await asked() == ["get _control/bayou/tombstones/audit.json"]
+    assert await asked() == []
+    await LegacyWriter(store, Keyspace()).commit({})
+    await reader.view()
+    head = await reader.remote.head()
+    assert (await reader.remote.buried(["audit"], head)).graves == {"audit/x": {*buried("audit/x", b"x").values()}}
+    await machine.push({"logs/y": b"y"})
+    assert await asked() in ([], ["get _control/bayou/tombstones/audit.json"])
+    assert await asked() == []
 
 
 async def test_a_contested_deletion_publishes_no_tombstone() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -45,6 +45,8 @@ class Attempt:
     still_held: StillHeld
     doubted: set[str] = field(default_factory=set)
     """Keys of objects that were not what they were vouched for. They are read, whatever anything says of them."""
+    published: Mapping[str, str] = field(default_factory=dict)
+    """The lists of tombstones that it wrote, with their versions: the meta is to tell of them."""
 
     def __post_init__(self) -> None:
         self.place = replace(self.place, store=_Doubting(self.place.store, self.doubted))

@@ -13,15 +13,15 @@ from bayou.layout.keys import META, MONOLITH
 from bayou.remotes import monolith as monoliths
 from bayou.remotes.attempts import Attempt, LostRaceError
 from bayou.remotes.changes import Changeset, Commit, Decision, decide
-from bayou.remotes.discovery import Listed, discover, leftovers, list_shards
+from bayou.remotes.discovery import Listed, discover, leftovers, list_shards, remembered_found
 from bayou.remotes.loading import shard_now
 from bayou.remotes.looking import Format, Head, Place, damaged, look
 from bayou.remotes.monolith import Monolith
 from bayou.remotes.objects import each, is_md5_of, read
 from bayou.remotes.parts import EMPTY, UNPARTITIONED, Part, part_name, part_of, regroup
-from bayou.remotes.recording import amended, put_meta, record, write_shard
+from bayou.remotes.recording import amended, put_meta, record, vouching, write_shard
 from bayou.wire.index import Index
-from bayou.wire.meta import Fingerprints, Meta
+from bayou.wire.meta import Meta
 from bayou.wire.times import to_text
 
 
@@ -37,7 +37,7 @@ async def commit(attempt: Attempt, changeset: Changeset, head: Head) -> Commit:
         known = await known_monolith(attempt, head, look_again=True)
         before = {name: _index(place, known, name) for name in touched}
         decision = _decide(changeset, before)
-    await record(place, decision.committed, head)
+    await record(attempt, decision.committed, head)
 
     new = {name: part_of(index) for name, index in amended(before, decision.applied).items()}
     written = known
@@ -84,6 +84,9 @@ async def known_monolith(
 
 async def _discovered(place: Place, head: Head, uploaded: AbstractSet[str]) -> Monolith:
     """What lies in the bucket, but for what the caller has just put there himself."""
+    digests = remembered_found(place) if head.is_listed else None
+    if digests is not None:
+        return Monolith("", digests, {}, None)
     found = await discover(place)
     if head.meta is None and (MONOLITH in found.sizes or META in found.sizes):
         raise LostRaceError(place.keys.monolith)
@@ -137,11 +140,10 @@ async def _vouch(
         repaired: tuple[str, ...] = ()
     else:
         # Where there was nothing at all, not even a meta, nobody wrote a copy (`_discovered`).
-        is_new = head.format is Format.NONE and head.meta is None
-        listed = {} if is_new else await list_shards(place, written.version)
+        listed = {} if head.is_new else await list_shards(place, written.version)
         vouched, repaired = await repair(attempt, written.digests, listed)
     names = tuple(name for name in written.digests if name != UNPARTITIONED)
-    meta = Meta(1, names, fingerprints=Fingerprints(written.version, vouched))
+    meta = Meta(1, names, fingerprints=await vouching(attempt, head, written.version, vouched))
     head = replace(as_found, format=Format.DUAL, monolith=written.version, verified=True)
     return await put_meta(attempt, head, meta), tuple(name for name in repaired if name not in new)
 

@@ -20,9 +20,11 @@ async def identity(store: Store) -> UUID | None:
 
 async def establish(store: Store, now: int, *, conditional: bool = True) -> UUID:
     """Say who the store is, unless somebody has. It is read again where a store may have overwritten what exists."""
-    known = await identity(store)
-    if known is not None:
-        return known
+    return await identity(store) or await create(store, now, conditional=conditional)
+
+
+async def create(store: Store, now: int, *, conditional: bool = True) -> UUID:
+    """The same, where nobody had a moment ago."""
     new = uuid4()
     body = form.encode(StoreIdentity(store_id=new, created_at=to_text(now)))
     with suppress(Conflict):

@@ -1,14 +1,16 @@
 """Loading: from a head to what is listed, with as few and as small reads as the format allows. It writes nothing."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from bayou.domain.scopes import Scope
 from bayou.errors import Unavailable
 from bayou.layout.scoping import candidate_keys
+from bayou.remotes import discovery
 from bayou.remotes import monolith as monoliths
-from bayou.remotes.discovery import discover
 from bayou.remotes.looking import Format, Head, Place, look
+from bayou.remotes.monolith import Monolith
 from bayou.remotes.objects import UNCHANGED, Unchanged, each, read, read_if_changed
 from bayou.remotes.parts import EMPTY, UNPARTITIONED, Part, shard, stored
 from bayou.remotes.snapshot import Snapshot
@@ -86,10 +88,9 @@ async def _kept(place: Place, name: str) -> tuple[str, str | None]:
 
 
 async def _discovered(place: Place, scope: Scope, head: Head) -> Snapshot:
-    parts = (await discover(place)).parts
-    for part in parts.values():
-        place.cache.keep(part)
-    digests = {name: part.digest for name, part in parts.items()}
+    digests = discovery.remembered_found(place) if head.is_listed else None
+    if digests is None:
+        digests = discovery.remember_found(place, await discovery.discover(place))
     return Snapshot(Format.NONE, head.token, _among(digests, scope), place.cache, scope)
 
 
@@ -140,19 +141,14 @@ def _note_unvouched(place: Place, head: Head, read: Iterable[str]) -> None:
 async def _dual(place: Place, scope: Scope, head: Head) -> Snapshot | None:
     """None: it is no dual index any more."""
     known = monoliths.cached(place)
-    if not head.verified:
-        # All of it costs one request as a monolith. A few models: only whether the meta speaks of this monolith.
-        assumed = None if known is None and scope.models is None else head.monolith
-        answer = await monoliths.unless(place, assumed)
-        if answer is None:
-            return None
-        if not isinstance(answer, Unchanged):
-            known = answer
-            head = replace(head, monolith=answer.version)
+    answer, digests = await _asked(place, scope, head, known)
+    if answer is None:
+        return None
+    if not isinstance(answer, Unchanged):
+        known, head = answer, replace(head, monolith=answer.version)
+    elif digests is not None:
+        return Snapshot(Format.DUAL, head.token, digests, place.cache, scope)
     if known is None or known.version != head.monolith:
-        digests = await _from_shards(place, scope, head)
-        if digests is not None:
-            return Snapshot(Format.DUAL, head.token, digests, place.cache, scope)
         known = await monoliths.current(place)
         if known is None:
             return None
@@ -163,6 +159,21 @@ async def _dual(place: Place, scope: Scope, head: Head) -> Snapshot | None:
         agreed = {name: (known.digests[name], v) for name, v in head.vouched.items() if name in known.digests}
         place.cache.saw_shards(place.namespace, agreed)
     return Snapshot(Format.DUAL, f"dual {known.version}", _among(known.digests, scope), place.cache, scope)
+
+
+async def _asked(
+    place: Place, scope: Scope, head: Head, known: Monolith | None
+) -> tuple[Monolith | Unchanged | None, dict[str, str] | None]:
+    """The monolith where it is not what the head says, and what the shards say where they are asked."""
+    is_news = known is None or known.version != head.monolith
+    if head.verified:
+        return UNCHANGED, await _from_shards(place, scope, head) if is_news else None
+    if known is None and scope.models is None:
+        return await monoliths.unless(place, None), None  # all of it costs one request as a monolith
+    if not is_news:
+        return await monoliths.unless(place, head.monolith), None
+    # Most often it is the one that the meta speaks of, so the shards are read meanwhile.
+    return await asyncio.gather(monoliths.unless(place, head.monolith), _from_shards(place, scope, head))
 
 
 async def _from_shards(place: Place, scope: Scope, head: Head) -> dict[str, str] | None:

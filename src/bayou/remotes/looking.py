@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from uuid import UUID
 
 from bayou.errors import Corrupt, NotFound
 from bayou.layout.keys import STORE_ID, Keyspace
@@ -26,6 +27,9 @@ META_LOOK = 60_000_000_000
 """Nanoseconds between two looks at the meta of a dual index."""
 
 REBUILD = "Run `bayou index rebuild`: it keeps what is damaged aside and makes the index whole again."
+
+STORE = "store"
+"""The note, of no namespace, of which store this is."""
 
 _HEAD = "head"
 _LOOKED = "looked"
@@ -70,6 +74,13 @@ class Head:
     """The version of the monolith; of a sharded index nothing is known of it here."""
     verified: bool = True
     """False: that version is what the meta says, and nobody has looked."""
+    is_listed: bool = False
+    """There is nothing of an index, and what else lies in the bucket was listed (`discovery.remembered_found`)."""
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nobody has written an index here."""
+        return self.format is Format.NONE and self.meta is None
 
     @property
     def token(self) -> str:
@@ -88,6 +99,12 @@ class Head:
         if fields is None or (self.format is Format.DUAL and fields.monolith != self.monolith):
             return {}
         return fields.shards
+
+    @property
+    def store(self) -> UUID | None:
+        """Which store it is, as far as the last commit said so."""
+        fields = None if self.meta is None else self.meta.fingerprints
+        return None if fields is None else fields.store
 
     @property
     def is_vouched(self) -> bool:
@@ -126,6 +143,12 @@ def remembered(place: Place) -> tuple[Head | None, int]:
     modified = None if note["modified"] is None else datetime.fromisoformat(note["modified"])
     head = Head(Format(note["format"]), meta, note["version"], modified, note["monolith"])
     return head, place.cache.note(place.namespace, _LOOKED) or 0
+
+
+def wrote(place: Place, head: Head) -> None:
+    """This is how it stands, as we have just written it."""
+    remember(place, head)
+    place.cache.write_note(place.namespace, _LOOKED, place.now())
 
 
 def remember(place: Place, head: Head) -> None:
@@ -232,6 +255,6 @@ async def monolith_version(place: Place) -> Version | None:
 
 async def _is_another_store(place: Place) -> bool:
     """Whether the bucket that was remembered is gone, and there is another one in its place."""
-    known = place.cache.note("", "store")
+    known = place.cache.note("", STORE)
     blob = await read(place.store, STORE_ID)
     return known is not None and (blob is None or str(store_form.decode(blob.content, STORE_ID).store_id) != known)

@@ -14,8 +14,8 @@ from bayou.remotes.frozen import NONE, Frozen, copy_key, settle
 from bayou.remotes.looking import Format, Head, look
 from bayou.remotes.objects import read
 from bayou.remotes.parts import UNPARTITIONED
-from bayou.remotes.recording import put_meta
-from bayou.wire.meta import Fingerprints, Meta
+from bayou.remotes.recording import put_meta, vouching
+from bayou.wire.meta import Meta
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,14 @@ async def _migrate(attempt: Attempt) -> Migrated:
     count = sum(len(place.cache.part(digest).index(name).entries) for name, digest in known.digests.items())
 
     sequence = place.now() // 1_000_000  # above whatever was counted in an earlier life (sync spec W-15)
-    meta = Meta(2, tuple(versions), sequence, fingerprints=Fingerprints(None if known.version else NONE, versions))
+    fingerprints = await vouching(attempt, head, None if known.version else NONE, versions)
+    meta = Meta(2, tuple(versions), sequence, fingerprints=fingerprints)
     sharded_head = Head(Format.SHARDED, head.meta, head.meta_version, head.meta_modified)
     after = await put_meta(attempt, sharded_head, meta)
     if known.version:
         copy = await read(place.store, copy_key(place))
         recorded = await settle(attempt, Frozen(None, known, copy_version=None if copy is None else copy.version))
-        fingerprints = Fingerprints(recorded, versions)
+        fingerprints = await vouching(attempt, after, recorded, versions)
         after = await put_meta(attempt, after, sharded.replace_meta(meta, set(versions), fingerprints))
     repaired = tuple(name for name in repaired if name != UNPARTITIONED)
     return Migrated(after, len(versions), count, repaired=repaired)

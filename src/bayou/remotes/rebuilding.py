@@ -20,9 +20,9 @@ from bayou.remotes.monolith import Monolith
 from bayou.remotes.objects import Blob, each, read
 from bayou.remotes.parts import UNPARTITIONED, joined, part_name, regroup, shard, stored
 from bayou.remotes.quarantine import set_aside
-from bayou.remotes.recording import put_meta
+from bayou.remotes.recording import put_meta, vouching
 from bayou.wire.index import Index, encode_monolith
-from bayou.wire.meta import Fingerprints, Meta
+from bayou.wire.meta import Meta
 
 _VERSION = re.compile(rb'"version"\s*:\s*(\d+)')
 _SEQUENCE = re.compile(rb'"commitSeq"\s*:\s*(\d{1,15})')
@@ -149,7 +149,7 @@ async def _sharded(attempt: Attempt, remains: _Remains) -> Rebuilt:
     versions, repaired = await dual.repair(attempt, digests, remains.there)
 
     recorded = None if meta is None or meta.fingerprints is None else meta.fingerprints.monolith
-    fingerprints = Fingerprints(recorded, versions)
+    fingerprints = await vouching(attempt, _head(Format.SHARDED, remains), recorded, versions)
     if meta is None or set(meta.partitions) != versions.keys() or meta.fingerprints != fingerprints or repaired:
         new = Meta(2, tuple(versions), _sequence(place, remains), fingerprints=fingerprints)
         await put_meta(attempt, _head(Format.SHARDED, remains), new)
@@ -179,9 +179,9 @@ async def _dual(attempt: Attempt, remains: _Remains) -> Rebuilt:
     attempt.require_lock()
     versions, repaired = await dual.repair(attempt, known.digests, remains.there)
     names = tuple(name for name in versions if name != UNPARTITIONED)
-    meta = Meta(1, names, fingerprints=Fingerprints(known.version, versions))
+    head = replace(_head(Format.DUAL, remains), monolith=known.version)
+    meta = Meta(1, names, fingerprints=await vouching(attempt, head, known.version, versions))
     if meta != remains.meta:
-        head = replace(_head(Format.DUAL, remains), monolith=known.version)
         await put_meta(attempt, head, meta)
     return Rebuilt(Format.DUAL, len(versions), tuple(remains.quarantined), recovered=recovered, repaired=repaired)
 

@@ -3,16 +3,17 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from uuid import UUID
 
 from bayou.domain.content import ContentId
 from bayou.domain.entries import Entry
 from bayou.remotes import tombstones
 from bayou.remotes.attempts import Attempt
 from bayou.remotes.changes import Change
-from bayou.remotes.looking import Head, Place, remember
+from bayou.remotes.looking import STORE, Head, Place, wrote
 from bayou.remotes.parts import Part, part_name
 from bayou.wire.index import Index
-from bayou.wire.meta import Meta
+from bayou.wire.meta import Fingerprints, Meta
 from bayou.wire.meta import encode as encode_meta
 
 
@@ -29,15 +30,17 @@ def amended(parts: Mapping[str, Index], changes: Iterable[Change]) -> dict[str, 
     return {name: parts[name].amended(uploaded.get(name, {}), deleted.get(name, ())) for name in touched}
 
 
-async def record(place: Place, changes: Iterable[Change], head: Head) -> None:
+async def record(attempt: Attempt, changes: Iterable[Change], head: Head) -> None:
     """Publish and take back tombstones, before anything else is written."""
     buries: dict[str, ContentId] = {}
     revokes: dict[str, ContentId] = {}
     for change in changes:
         buries.update(change.buries)
         revokes.update(change.revokes)
+    attempt.published = {}
     if buries or revokes:
-        await tombstones.publish(place, buries, revokes, now=store_time(place, head))
+        now = store_time(attempt.place, head)
+        attempt.published = await tombstones.publish(attempt.place, buries, revokes, now=now)
 
 
 def store_time(place: Place, head: Head) -> datetime:
@@ -53,6 +56,13 @@ async def write_shard(attempt: Attempt, name: str, part: Part, version: str | No
     return written
 
 
+async def vouching(attempt: Attempt, head: Head, monolith: str | None, shards: Mapping[str, str]) -> Fingerprints:
+    """What the next meta says for readers to rely on, besides which shards there are."""
+    told = await tombstones.to_tell(attempt.place, head, attempt.published)
+    known = attempt.place.cache.note("", STORE)
+    return Fingerprints(monolith, dict(shards), head.store if known is None else UUID(known), told)
+
+
 async def put_meta(attempt: Attempt, head: Head, meta: Meta) -> Head:
     place = attempt.place
     attempt.require_lock()
@@ -60,5 +70,6 @@ async def put_meta(attempt: Attempt, head: Head, meta: Meta) -> Head:
     if head.meta_version is not None:
         place.cache.carry_over(place.namespace, head.meta_version, version)
     after = replace(head, meta=meta, meta_version=version)
-    remember(place, after)
+    wrote(place, after)
+    tombstones.are_told(place)
     return after

@@ -1,7 +1,8 @@
 """The remote: all that sync asks of a bucket, bound to one namespace of it."""
 
+import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -10,7 +11,7 @@ from uuid import UUID
 from bayou.domain.namespaces import SOLO
 from bayou.domain.scopes import EVERYTHING, Scope
 from bayou.layout.keys import Keyspace
-from bayou.remotes import dual, exports, identity, looking, migration, rebuilding, tombstones
+from bayou.remotes import discovery, dual, exports, identity, looking, migration, rebuilding, tombstones
 from bayou.remotes import loading as loader
 from bayou.remotes import status as state
 from bayou.remotes.attempts import Attempt
@@ -20,6 +21,7 @@ from bayou.remotes.committing import commit
 from bayou.remotes.control import Records
 from bayou.remotes.looking import Head, Place
 from bayou.remotes.migration import Migrated
+from bayou.remotes.parts import UNPARTITIONED
 from bayou.remotes.rebuilding import Rebuilt
 from bayou.remotes.snapshot import Snapshot
 from bayou.remotes.status import Status
@@ -71,11 +73,35 @@ class ObjectRemote:
         """The state of the index: one request when it did not change. Compare tokens."""
         return await looking.look(self.place)
 
+    async def meet(self, *, pushes: bool, is_empty_here: bool) -> tuple[UUID | None, Head]:
+        """Who the store is, and how its index stands. A meta of ours tells both.
+
+        Who pushes says who it is, where nobody has; and where he has something to push, that is most often to a bucket
+        in which there is nothing yet. So he lists it first: one request tells all that there is not.
+        """
+        if pushes and not is_empty_here:
+            found, head = await asyncio.gather(identity.identity(self.place.store), discovery.look_into(self.place))
+        else:
+            head = await looking.look(self.place)
+            found = head.store or await identity.identity(self.place.store)
+        if found is None and pushes:
+            found = await identity.create(self.place.store, self.place.now(), conditional=self.place.conditional)
+        if self._is_another(found):
+            self._recognise(found)
+            return found, await self.head()
+        return self._recognise(found), head
+
     async def load(self, scope: Scope = EVERYTHING, head: Head | None = None) -> Snapshot:
         return await loader.load(self.place, scope, head or await self.head())
 
-    async def buried(self, partitions: Iterable[str | None]) -> Buried:
-        return await tombstones.load(self.place, partitions, now=self._now())
+    async def buried(self, partitions: Collection[str | None], head: Head | None = None) -> Buried:
+        """The tombstones of these partitions; with the head of what was loaded, only of lists that are news."""
+        ahead = self.place.cache.note(self.place.namespace, loader.UNVOUCHED) or ()
+        # What is newer than its meta is gone before the meta tells why.
+        is_ahead = any((name or UNPARTITIONED) in ahead for name in partitions)
+        is_told = head is not None and (head.is_vouched or head.is_listed) and not is_ahead
+        told = tombstones.told(head) if head is not None and is_told else None
+        return await tombstones.load(self.place, partitions, now=self._now(), told=told)
 
     async def all_buried(self) -> Buried:
         return await tombstones.load_all(self.place, now=self._now())
@@ -127,11 +153,14 @@ class ObjectRemote:
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self.place.now() / 1e9, UTC)
 
+    def _is_another(self, found: UUID | None) -> bool:
+        known = self.place.cache.note("", looking.STORE)
+        return known is not None and known != (None if found is None else str(found))
+
     def _recognise(self, found: UUID | None) -> UUID | None:
-        known = self.place.cache.note("", "store")
-        if known is not None and known != (None if found is None else str(found)):
+        if self._is_another(found):
             self.place.cache.forget_all()
         if found is not None:
-            self.place.cache.write_note("", "store", str(found))
+            self.place.cache.write_note("", looking.STORE, str(found))
         self._identity = found
         return found

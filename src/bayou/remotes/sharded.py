@@ -14,7 +14,7 @@ from bayou.remotes.loading import MISSING, UNVOUCHED, Seen, shard_now
 from bayou.remotes.looking import Head, Place
 from bayou.remotes.objects import each
 from bayou.remotes.parts import EMPTY, UNPARTITIONED, part_name, part_of
-from bayou.remotes.recording import amended, put_meta, record, write_shard
+from bayou.remotes.recording import amended, put_meta, record, vouching, write_shard
 from bayou.wire.index import Index
 from bayou.wire.meta import Fingerprints, Meta
 
@@ -48,7 +48,7 @@ async def commit(attempt: Attempt, changeset: Changeset, head: Head) -> Commit:
     seen = {name: shard for name, (shard, _) in zip(touched, found, strict=True)}
     before = {name: index for name, (_, index) in zip(touched, found, strict=True)}
     decision = decide((*changeset.changes, *imports), _entries(before))
-    await record(place, decision.committed, head)
+    await record(attempt, decision.committed, head)
 
     after = before | amended(before, decision.applied)
     parts = {name: part_of(index) if index != before[name] else seen[name].part for name, index in after.items()}
@@ -60,7 +60,7 @@ async def commit(attempt: Attempt, changeset: Changeset, head: Head) -> Commit:
     _relist(listing, after, now_there)
 
     recorded = await frozen.settle(attempt, old_monolith)
-    new = replace_meta(meta, listing.names, Fingerprints(recorded, listing.vouched))
+    new = replace_meta(meta, listing.names, await vouching(attempt, head, recorded, listing.vouched))
     if new is not meta:
         head = await put_meta(attempt, head, new)
     place.cache.write_note(place.namespace, UNVOUCHED, [])

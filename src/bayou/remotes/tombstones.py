@@ -2,6 +2,9 @@
 
 A commit publishes and takes back before it changes what is listed. So whoever sees an entry gone sees why, and whoever
 sees one come back sees that as well. Between the two, a tombstone of what is still listed says what is about to happen.
+
+The meta names the version of each list. Who relies on its shards relies on that, too, and asks for no list that is not
+there, or that he has read before; for a part that is newer than its meta the lists are asked for by their names.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,8 +15,10 @@ from bayou.domain.content import ContentId, Graves
 from bayou.domain.partitions import by_partition
 from bayou.errors import Conflict, Unavailable
 from bayou.layout.keys import Role
-from bayou.remotes.looking import Place
+from bayou.remotes.discovery import spelled
+from bayou.remotes.looking import Head, Place
 from bayou.remotes.objects import each, read
+from bayou.remotes.parts import UNPARTITIONED
 from bayou.storage.port import ABSENT, Version
 from bayou.wire import tombstones as form
 from bayou.wire.times import to_text
@@ -28,6 +33,12 @@ FEW = 2
 
 _TRIES = 8
 
+_PUBLISHED = "published"
+"""The note of lists that this machine wrote and that no meta tells of yet."""
+
+_READ = "graves/"
+"""Notes: each list as it was read last, with its version."""
+
 
 @dataclass(frozen=True, slots=True)
 class Buried:
@@ -36,12 +47,18 @@ class Buried:
     """Deletions before this time may have no tombstone any more."""
 
 
-async def load(place: Place, partitions: Iterable[str | None], *, now: datetime) -> Buried:
-    """The tombstones of these partitions; None is that of what has no partition."""
-    lists = await each(place.width, await _existing(place, partitions), lambda partition: _read(place, partition))
+async def load(
+    place: Place, partitions: Iterable[str | None], *, now: datetime, told: Mapping[str, str] | None = None
+) -> Buried:
+    """The tombstones of these partitions; None is that of what has no partition. `told` is what the meta says of them:
+    the version of each list, and nothing of those that are not there.
+    """
+    asked = await _existing(place, partitions) if told is None else [p for p in partitions if _name(p) in told]
+    says = told or {}
+    lists = await each(place.width, asked, lambda partition: _known(place, partition, says.get(_name(partition), "")))
     graves: dict[str, set[ContentId]] = {}
     since = _text(now - KEPT)
-    for found, _ in lists:
+    for found in lists:
         for tombstone in found:
             graves.setdefault(tombstone.path, set()).add(tombstone.sha256)
         if len(found) >= MOST:
@@ -79,18 +96,47 @@ async def _keys(place: Place) -> set[str]:
     return {meta.key async for page in place.store.list(folder) for meta in page}
 
 
+def told(head: Head) -> Mapping[str, str] | None:
+    """The versions of the lists, as the meta tells them, or a listing in which there were none. None: nothing does."""
+    if head.is_listed:
+        return {}
+    fields = None if head.meta is None else head.meta.fingerprints
+    return None if fields is None else fields.tombstones
+
+
+async def to_tell(place: Place, head: Head, published: Mapping[str, str]) -> dict[str, str]:
+    """What the next meta is to tell: what this one told, and what this commit published."""
+    known = told(head)
+    if known is None:
+        known = await _listed(place, head.meta_version)
+    # Of a list that was not published by this very commit nobody knows the version: who needs it asks.
+    return {**known, **dict.fromkeys(_unsaid(place), ""), **published}
+
+
+def are_told(place: Place) -> None:
+    """A meta tells of all that was published here."""
+    if _unsaid(place):
+        place.cache.write_note(place.namespace, _PUBLISHED, [])
+
+
 async def publish(
     place: Place, buries: Mapping[str, ContentId], revokes: Mapping[str, ContentId], *, now: datetime
-) -> None:
+) -> dict[str, str]:
+    """Bury and take back. The answer is for the next meta, and noted, as whoever publishes may be gone before he
+    commits.
+    """
     groups = by_partition(dict.fromkeys([*buries, *revokes]))
+    unsaid = {*_unsaid(place), *map(_name, groups)}
+    place.cache.write_note(place.namespace, _PUBLISHED, sorted(unsaid))
 
-    async def publish_one(partition: str | None) -> None:
+    async def publish_one(partition: str | None) -> Version | None:
         paths = groups[partition]
         dead = {path: buries[path] for path in paths if path in buries}
         alive = {(path, revokes[path]) for path in paths if path in revokes}
-        await _publish(place, partition, dead, alive, now)
+        return await _publish(place, partition, dead, alive, now)
 
-    await each(place.width, groups, publish_one)
+    versions = await each(place.width, groups, publish_one)
+    return {_name(partition): version for partition, version in zip(groups, versions, strict=True) if version}
 
 
 async def _publish(
@@ -99,19 +145,19 @@ async def _publish(
     buries: Mapping[str, ContentId],
     revokes: set[tuple[str, ContentId]],
     now: datetime,
-) -> None:
+) -> Version | None:
+    """None: there was nothing to take back, and no list."""
     for _ in range(_TRIES):
         found, version = await _read(place, partition)
         after = _changed(found, buries, revokes, now)
         if after == found:
-            return
+            return version
         try:
-            await place.store.put(
+            return await place.store.put(
                 place.keys.tombstones(partition), form.encode(after), when=ABSENT if version is None else version
             )
         except Conflict:
             continue
-        return
     raise Unavailable("others keep changing the same list of tombstones")
 
 
@@ -129,6 +175,37 @@ def _changed(
     # Old ones go when the list is written anyway.
     recent = [tombstone for tombstone in kept if tombstone.deleted_at >= _text(now - KEPT)]
     return tuple([*recent, *new][-MOST:])
+
+
+async def _listed(place: Place, like: str | None) -> dict[str, str]:
+    """The lists that there are, with their versions as far as the store lists those."""
+    folder = place.keys.tombstones(None).rpartition("/")[0]
+    located = [(place.keys.locate(meta.key), meta) async for page in place.store.list(folder) for meta in page]
+    return {
+        _name(found.name or None): spelled(meta.version, like) or ""
+        for found, meta in located
+        if found.role is Role.TOMBSTONES
+    }
+
+
+def _unsaid(place: Place) -> list[str]:
+    return list(place.cache.note(place.namespace, _PUBLISHED) or ())
+
+
+def _name(partition: str | None) -> str:
+    return partition or UNPARTITIONED
+
+
+async def _known(place: Place, partition: str | None, version: str) -> tuple[Tombstone, ...]:
+    """A list, which need not be read again while it has this version."""
+    name = f"{_READ}{_name(partition)}"
+    note = place.cache.note(place.namespace, name)
+    if note is not None and version and note["version"] == version:
+        return form.decode(note["list"].encode(), place.keys.tombstones(partition))
+    found, seen = await _read(place, partition)
+    if version:
+        place.cache.write_note(place.namespace, name, {"version": seen, "list": form.encode(found).decode()})
+    return found
 
 
 async def _read(place: Place, partition: str | None) -> tuple[tuple[Tombstone, ...], Version | None]:

@@ -62,6 +62,11 @@ class There:
     """Where they do."""
     _entries: dict[str, Mapping[str, Entry]] = field(default_factory=dict, repr=False)
 
+    @property
+    def loaded(self) -> Head | None:
+        """The head, where what was loaded is of this very one."""
+        return self.head if self.head is not None and self.head.token == self.token else None
+
     def entries(self, part: str) -> Mapping[str, Entry]:
         if part not in self._entries and self.snapshot is not None:
             self._entries[part] = self.snapshot.entries(part)
@@ -239,7 +244,7 @@ class _View:
         scan = self.scan
         unheard_of = {path for path in scan.stamps if path not in base and path not in scan.evidence.written}
         asked = {path for path in paths if part_name(path) in self.there.changed} | unheard_of | objects.keys()
-        return await self.ends.remote.buried(by_partition(asked)) if asked else _NOTHING_BURIED
+        return await self.ends.remote.buried(by_partition(asked), self.there.loaded) if asked else _NOTHING_BURIED
 
 
 def _family(classify: Classify, path: str) -> Iterable[str]:
@@ -263,10 +268,11 @@ def _classifier(ends: Ends) -> Classify:
 
     def is_stream(file: VersionFile) -> bool:
         path = VersionFile(file.model, file.name, file.version, Part.METADATA).path
-        content = ends.tree.read(path)
         try:
-            return content is not None and b"streaming: true" in content and metadata.decode(content, path).streaming
-        except Corrupt:
+            # Not through the tree, which looks for links on the way: what is learnt of a file stays in here.
+            content = ends.file(path).read_bytes()
+            return b"streaming: true" in content and metadata.decode(content, path).streaming
+        except (Corrupt, OSError):
             return False
 
     return cache(classifier(is_stream))

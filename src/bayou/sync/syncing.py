@@ -13,7 +13,7 @@ from bayou.domain.content import ContentId
 from bayou.domain.plan import Action, Plan, Stop
 from bayou.domain.scopes import EVERYTHING, Scope
 from bayou.errors import Conflict, ErrorKind, Unavailable
-from bayou.remotes import Contest, Format
+from bayou.remotes import Contest, Format, Head
 from bayou.sync import planning, pushing
 from bayou.sync.agreed import Agreed
 from bayou.sync.agreeing import agree, agree_after, is_done
@@ -65,6 +65,8 @@ class _Run:
     """What lies in the bucket, where that is not what was planned with."""
     settled: set[str] = field(default_factory=set)
     """Units that were contested."""
+    head: Head | None = None
+    """As the first plan takes it, where the index was looked at when the store was met."""
     is_known: bool = True
     """Whether the store was known before this sync, and so may be another one by now."""
     is_interfered: bool = False
@@ -99,16 +101,17 @@ class Sync:
 
     async def plan(self, job: Job) -> Plan:
         """What `run` would do now. Nothing is changed."""
-        await self._attach(pushes=False)
+        run = _Run(job, Report())
+        await self._attach(run, pushes=False)
         scan = self.ends.journal.scan(everything=job.everything, scope=job.scope)
-        there = await planning.look(self.ends, self.agreed, job.scope)
+        there = await planning.look(self.ends, self.agreed, job.scope, head=run.head)
         absent = planning.absent(self.ends, job.scope, lazy=job.lazy) if job.pulls else frozenset()
         return (await planning.plan(self.ends, scan, there, job.scope, absent=absent)).plan
 
     async def prepare(self, scope: Scope = EVERYTHING, report: Report | None = None) -> pushing.Prepared:
         """The first phase of a push: everything is uploaded, nothing is listed."""
         run = _Run(Job(pulls=False, scope=scope), report or Report())
-        run.is_known = await self._attach(pushes=True)
+        await self._attach(run, pushes=True)
         planned = await self._plan(run)
         if planned is None:
             raise Conflict(
@@ -130,7 +133,7 @@ class Sync:
         return report
 
     async def _passes(self, run: "_Run") -> None:
-        run.is_known = await self._attach(pushes=run.job.pushes)
+        await self._attach(run, pushes=run.job.pushes)
         if run.job.everything:
             self.ends.journal.mark_everything()
         planned = None
@@ -155,7 +158,7 @@ class Sync:
             scan = ends.journal.scan(scope=job.scope, check=run.check)
             seed(ends, self.agreed, scan)
             _mention(report, scan)
-            there = await self._look(job, scan, afresh=run.is_interfered)
+            there = await self._look(run, scan)
             absent = planning.absent(ends, job.scope, lazy=job.lazy, check=run.check) if job.pulls else frozenset()
             planned = await planning.plan(ends, scan, there, job.scope, absent=absent, objects=run.objects)
             report.failed.update(planning.contradictions(planned))
@@ -190,33 +193,28 @@ class Sync:
             report.failed.update(_contested(contested))
         run.is_interfered = bool(run.objects.keys() - planned.objects.keys()) or bool(contested)
 
-    async def _look(self, job: Job, scan: Scan, *, afresh: bool) -> There:
+    async def _look(self, run: "_Run", scan: Scan) -> There:
         """A push that has something to tell does not ask first: its uploads and its commit are conditional."""
         known = self.agreed.head()
-        if job.pulls or afresh or known is None or not _has_news(scan):
-            return await planning.look(self.ends, self.agreed, job.scope)
+        if run.job.pulls or run.is_interfered or known is None or not _has_news(scan):
+            met, run.head = run.head, None
+            return await planning.look(self.ends, self.agreed, run.job.scope, head=met)
         return There(known)
 
-    async def _attach(self, *, pushes: bool) -> bool:
-        """Know which store it is: asked once for each place, as the base of another one says nothing about this one.
-        Whether it was known before, and so may be another one by now.
-        """
-        journal, prefix, url = self.ends.journal, self.ends.prefix, self.ends.url
-        side = journal.side
-        is_known = (
-            side is not None
-            and side.prefix == prefix
-            and bool(side.store or not pushes)
-            and journal.reports.url() == url
-        )
-        if side is None or not is_known:
-            found = await (self.ends.remote.establish() if pushes else self.ends.remote.identity())
+    async def _attach(self, run: "_Run", *, pushes: bool) -> None:
+        """Know which store it is: asked once for each place, as the base of another one says nothing about this one."""
+        ends, prefix = self.ends, self.ends.prefix
+        journal, side = ends.journal, ends.journal.side
+        is_place = side is not None and side.prefix == prefix and journal.reports.url() == ends.url
+        run.is_known = side is not None and is_place and bool(side.store or not pushes)
+        if side is None or not run.is_known:
+            is_empty = not any(ends.tree.names(folder) for folder in ends.tree.tiers.directories)
+            found, run.head = await ends.remote.meet(pushes=pushes, is_empty_here=is_empty)
             side = Side("" if found is None else str(found), prefix, journal.namespace)
         journal.bind(side)
-        if not is_known:
-            journal.reports.set_url(url)
-        journal.begin_base(store_time(self.ends, None))
-        return is_known
+        if not run.is_known:
+            journal.reports.set_url(ends.url)
+        journal.begin_base(store_time(ends, None))
 
     async def _is_another_store(self, planned: Planned, *, pushes: bool) -> bool:
         """Before anything is believed to be gone: whether this is the store that the base is about."""

@@ -1,6 +1,7 @@
 """The partition meta, `_index/_meta.json`: which shards there are, and in version 2 the number of the commit."""
 
 from typing import Literal
+from uuid import UUID
 
 import msgspec
 
@@ -21,6 +22,11 @@ class Fingerprints(msgspec.Struct, frozen=True, omit_defaults=True):
 
     monolith: str | None = None
     shards: dict[str, str] = {}
+    store: UUID | None = None
+    """The id of the store, so that whoever reads this need not ask for it."""
+    tombstones: dict[str, str] | None = None
+    """Of the lists of tombstones, by partition: so nobody asks for one that is not there, or that he knows. None: it is
+    not said which there are."""
 
 
 class Meta(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
