@@ -104,6 +104,12 @@ async def known(place: Place, wanted: int) -> Sequence[Pack]:
     return ()
 
 
+async def of(place: Place, files: Mapping[str, ContentId | None]) -> Packed:
+    """What of these files is in packs, where they are enough to ask for it."""
+    packable = {path: content for path, content in files.items() if is_packable(path)}
+    return await packed(place, await known(place, len(packable)), packable)
+
+
 async def packed(place: Place, packs: Iterable[Pack], files: Mapping[str, ContentId | None]) -> Packed:
     """What of these files is in the packs."""
     paths = sorted(files)

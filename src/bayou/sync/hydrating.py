@@ -4,10 +4,8 @@ What is asked for is written down first, so that whoever syncs next goes on wher
 verified against the content that was agreed on, or it is not here.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from bayou.domain.scopes import EVERYTHING, Scope
 from bayou.errors import BayouError, Unavailable
@@ -20,7 +18,7 @@ from bayou.remotes.packs import Packed
 from bayou.sync import disk
 from bayou.sync.ends import Ends
 from bayou.sync.here import content_here
-from bayou.sync.installing import UNPACKED, Expected, Installer, by_name
+from bayou.sync.installing import Delivery, Expected, Installer
 from bayou.sync.journal import Journal
 from bayou.sync.objects import bring, unpacked
 from bayou.sync.pulling import temporary
@@ -75,62 +73,44 @@ async def _fetch_all(ends: Ends, chunk: Sequence[str], held: Sequence[Pack], rep
     packed = await packs.packed(ends.remote.place, held, contents)
     with ends.installs.change(*contents) as change:
         installer, expected = Installer(ends, change, sequence), _StillWanted(contents, {})
-        here: set[str] = set()
-
-        async def unpack(paths: Sequence[str]) -> None:
-            with suppress(BayouError):  # whatever it is, it meets each of them by itself, and is reported there
-                here.update(await _unpack(installer, paths, packed, expected, report))
 
         async def fetch(path: str) -> None:
             try:
-                await _fetch(installer, path, expected, report)
+                await _fetch(installer, path, packed, expected, report)
             except Unavailable:
                 raise
             except BayouError as error:
                 report.failed[path] = str(error)
 
         try:
-            await each(UNPACKED, by_name(packed.files, str), unpack)
-            await each(ends.pulls, [path for path in contents if path not in here], fetch)
+            await each(ends.pulls, sorted(contents), fetch)
         finally:
             await installer.finish()
 
 
-async def _unpack(
-    installer: Installer, paths: Sequence[str], packed: Packed, expected: Expected, report: Report
-) -> Iterable[str]:
-    """Install what comes out of packs: all of it at once, as these are files of one name. What does not come, or meets
-    something that was changed here, is left to be fetched by itself.
-    """
-    came = {path: await unpacked(packed, expected.content[path], report.moved) for path in paths}
-    arrived = {path: one for path, one in came.items() if one is not None}
-    if not arrived or not await installer.install(arrived, expected):
-        return ()
-    report.pulled += arrived
-    report.done(len(arrived))
-    return arrived
-
-
-async def _fetch(installer: Installer, path: str, expected: Expected, report: Report) -> None:
+async def _fetch(installer: Installer, path: str, packed: Packed, expected: Expected, report: Report) -> None:
     ends, content = installer.ends, expected.content[path]
-    came = await bring(ends.store, ends.key(path), lambda: temporary(ends), report.moved)
+    came = await unpacked(packed, content, report.moved)
+    came = came or await bring(ends.store, ends.key(path), lambda: temporary(ends), report.moved)
     if came is None:
         report.failed[path] = "the index lists it, and there is no such object"
         return
-    try:
-        if came.content != content:
-            report.failed[path] = (
-                f"its object is not what was agreed on (sha256 {content} expected, {came.content} found):"
-                " a pull tells whether it was changed"
-            )
-        elif await installer.install({path: came}, expected):
+    if came.content != content:
+        report.failed[path] = (
+            f"its object is not what was agreed on (sha256 {content} expected, {came.content} found):"
+            " a pull tells whether it was changed"
+        )
+        came.discard()
+        return
+
+    def settled(why: str | None) -> None:
+        if why is None:
             report.pulled.append(path)
             report.done()
         else:
-            report.failed[path] = "it changed here while it was fetched"
-    finally:
-        if isinstance(came.body, Path):
-            came.body.unlink(missing_ok=True)
+            report.failed[path] = why
+
+    await installer.deliver(Delivery({path: came}, expected, (), settled))
 
 
 @dataclass(frozen=True, slots=True)

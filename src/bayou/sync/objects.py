@@ -25,6 +25,11 @@ class Arrived(NamedTuple):
     version: Version
     body: bytes | Path
 
+    def discard(self) -> None:
+        """It is not wanted: what lies in a file goes."""
+        if isinstance(self.body, Path):
+            self.body.unlink(missing_ok=True)
+
 
 async def content_of(store: Store, key: str) -> ContentId | None:
     """Which content lies there, by reading all of it; None where there is no object."""

@@ -1,14 +1,15 @@
 """Pointing: let the `latest` markers in the cache say what was decided."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from bayou.domain.content import ContentId
 from bayou.domain.plan import Step
 from bayou.errors import BayouError
 from bayou.remotes.objects import each
 from bayou.storage.port import Version
 from bayou.sync import markers
 from bayou.sync.ends import Ends
-from bayou.sync.installing import Expected, Installer
+from bayou.sync.installing import CHANGED, Delivery, Expected, Installer
 from bayou.sync.markers import COMING, GOING, NONE, Marker
 from bayou.sync.objects import Arrived
 from bayou.sync.planning import Planned
@@ -28,25 +29,32 @@ async def point(ends: Ends, planned: Planned, decided: Iterable[Marker], report:
     versions = base.versions([marker.path for marker in moving])
     with ends.installs.change(*(marker.path for marker in moving)) as change:
         installer = Installer(ends, change, sequence)
+        moved: list[Marker] = []
+        for marker in moving:
+            await installer.deliver(_delivery(planned, marker, versions.get(marker.path), moved.append, report))
+        await installer.finish()
+    return moved
 
-        async def move(marker: Marker) -> bool:
-            path, expected = marker.path, Expected(marker.step.local, planned.local.files)
-            try:
-                if marker.content is None:
-                    return await installer.remove([path], expected)
-                known = versions.get(path, ("", ""))
-                version = Version(known[1] if known[0] == marker.sha256 else "")
-                arrived = Arrived(marker.sha256 or "", len(marker.content), version, marker.content)
-                return await installer.install({path: arrived}, expected)
-            except BayouError as error:
-                report.failed[path] = str(error)
-                return False
 
-        try:
-            moved = await each(ends.pulls, moving, move)
-        finally:
-            await installer.finish()
-    return [marker for marker, is_moved in zip(moving, moved, strict=True) if is_moved]
+def _delivery(
+    planned: Planned,
+    marker: Marker,
+    known: tuple[ContentId, str] | None,
+    moved: Callable[[Marker], None],
+    report: Report,
+) -> Delivery:
+    def settled(why: str | None) -> None:
+        if why is None:
+            moved(marker)
+        elif why != CHANGED:  # else somebody moved it himself
+            report.failed[marker.path] = why
+
+    expected = Expected(marker.step.local, planned.local.files)
+    if marker.content is None:
+        return Delivery({}, expected, [marker.path], settled)
+    version = Version(known[1] if known is not None and known[0] == marker.sha256 else "")
+    arrived = Arrived(marker.sha256 or "", len(marker.content), version, marker.content)
+    return Delivery({marker.path: arrived}, expected, (), settled)
 
 
 async def settle_here(ends: Ends, planned: Planned, report: Report) -> None:

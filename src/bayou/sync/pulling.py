@@ -1,8 +1,7 @@
 """The half of a plan that changes this machine: fetch what was written there, remove what was deleted there."""
 
-from collections.abc import Container, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
@@ -16,7 +15,7 @@ from bayou.remotes.objects import each
 from bayou.remotes.packs import Packed
 from bayou.sync.base import Known
 from bayou.sync.ends import Ends
-from bayou.sync.installing import UNPACKED, Expected, Installer, by_name
+from bayou.sync.installing import CHANGED, Delivery, Expected, Installer
 from bayou.sync.objects import Arrived, bring, unpacked
 from bayou.sync.planning import Planned
 from bayou.sync.report import Report
@@ -24,15 +23,32 @@ from bayou.sync.report import Report
 PULLING = frozenset({Action.PULL, Action.RESTORE})
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to arrive of one unit, with the content that the index says; None where it says none."""
+@dataclass(slots=True, eq=False)
+class Incoming:
+    """One unit on its way here."""
 
     step: Step
     files: Mapping[str, ContentId | None]
+    """What is to be fetched, with the content that the index says; None where it says none."""
     later: Mapping[str, ContentId]
     """What stays there until somebody asks for it."""
     gone: tuple[str, ...]
+    arrived: dict[str, Arrived] = field(default_factory=dict)
+    is_given_up: bool = False
+
+    def is_complete_with(self, path: str, came: Arrived) -> bool:
+        if self.is_given_up:
+            came.discard()
+            return False
+        self.arrived[path] = came
+        return len(self.arrived) == len(self.files)
+
+    def give_up(self) -> None:
+        """Nothing of it is installed, as not all of it can be."""
+        self.is_given_up = True
+        for came in self.arrived.values():
+            came.discard()
+        self.arrived = {}
 
 
 async def pull(
@@ -48,49 +64,49 @@ async def pull(
         return {}
     paths = [path for step in (*steps, *removals) for path in step.unit.members]
     known = ends.journal.base.get(paths)
-    wanted = [_wanted(planned, step, known, lazy=lazy) for step in steps]
-    report.expect(sum(len(one.files) for one in wanted), sum(_size(planned, path) for w in wanted for path in w.files))
-    packed = await _packed(ends, wanted)
-    found: dict[str, ContentId | None] = {}
-    later: dict[str, ContentId] = {}
-    here: set[str] = set()
+    units = [_incoming(planned, step, known, lazy=lazy) for step in steps]
+    files = sorted(((unit, path) for unit in units for path in unit.files), key=lambda item: item[1])
+    report.expect(len(files), sum(_size(planned, path) for _, path in files))
+    packed = await packs.of(ends.remote.place, {path: unit.files[path] for unit, path in files})
     with ends.installs.change(*paths) as change:
-        installer = Installer(ends, change, planned.scan.sequence)
-
-        async def unpack(some: Sequence[Wanted]) -> None:
-            with suppress(BayouError):  # whatever it is, it meets each of them by itself, and is reported there
-                for one in await _unpack(planned, installer, some, packed, report):
-                    here.add(one.step.unit.key)
-                    later.update(one.later)
-
-        async def fetch(one: Wanted) -> None:
-            try:
-                facts = await _fetch(planned, installer, one, report)
-                found.update(facts or {})
-                later.update(one.later if facts is None else {})
-            except BayouError as error:
-                report.failed[one.step.unit.key] = str(error)
-
+        pulling = _Pulling(planned, Installer(ends, change, planned.scan.sequence), packed, report)
         try:
             for step in removals:
-                await _remove(planned, installer, step, report)
-            whole = [one for one in wanted if not one.gone and one.files and one.files.keys() <= packed.files]
-            await each(UNPACKED, by_name(whole, lambda one: min(one.files)), unpack)
-            await each(ends.pulls, [one for one in wanted if one.step.unit.key not in here], fetch)
+                await pulling.installer.deliver(removal(planned, step, report))
+            for unit in units:
+                if not unit.files:
+                    await pulling.deliver(unit)
+            await each(ends.pulls, files, pulling.fetch)
         finally:
-            await installer.finish()
-            ends.journal.base.know(later.items())
-            ends.journal.changes.record(later)
-    report.known += len(later)
-    return found
+            await pulling.installer.finish()
+            for unit in units:
+                unit.give_up()  # what is left of those that did not come to their end
+            ends.journal.base.know(pulling.later.items())
+            ends.journal.changes.record(pulling.later)
+    report.known += len(pulling.later)
+    return pulling.found
 
 
-def _wanted(planned: Planned, step: Step, known: Mapping[str, Known], *, lazy: bool) -> Wanted:
+def removal(planned: Planned, step: Step, report: Report) -> Delivery:
+    """Of a unit that was deleted elsewhere."""
+
+    def settled(why: str | None) -> None:
+        if why is None:
+            report.deleted_here += step.local
+        else:
+            report.failed[step.unit.key] = (
+                "it was deleted elsewhere, and changed here meanwhile" if why == CHANGED else why
+            )
+
+    return Delivery({}, Expected(step.local, planned.local.files), step.unit.members, settled)
+
+
+def _incoming(planned: Planned, step: Step, known: Mapping[str, Known], *, lazy: bool) -> Incoming:
     """A restore fetches what is missing; a pull what is listed, but content only where it is wanted here."""
     listed = {path: planned.listed[path] for path in step.unit.members if path in planned.listed}
     if step.action is Action.RESTORE:
         missing = planned.local.missing
-        return Wanted(step, {path: content for path, content in listed.items() if path in missing}, {}, ())
+        return Incoming(step, {path: content for path, content in listed.items() if path in missing}, {}, ())
     later = {
         path: content
         for path, content in listed.items()
@@ -99,74 +115,56 @@ def _wanted(planned: Planned, step: Step, known: Mapping[str, Known], *, lazy: b
     same = {path for path, content in listed.items() if content == step.local.get(path) and _is_here(known.get(path))}
     files = {path: content for path, content in listed.items() if path not in later and path not in same}
     gone = [path for path in step.local if path not in listed or (path in later and path in planned.local.files)]
-    return Wanted(step, files, later, tuple(gone))
+    return Incoming(step, files, later, tuple(gone))
 
 
-async def _packed(ends: Ends, wanted: Sequence[Wanted]) -> Packed:
-    """What of all this is in packs, where it is enough to ask for them."""
-    files = {path: content for one in wanted for path, content in one.files.items() if packs.is_packable(path)}
-    return await packs.packed(ends.remote.place, await packs.known(ends.remote.place, len(files)), files)
+@dataclass(slots=True)
+class _Pulling:
+    """Files arrive in any order, as many at a time as may be; a unit is delivered with the last of its files."""
 
+    planned: Planned
+    installer: Installer
+    packed: Packed
+    report: Report
+    found: dict[str, ContentId | None] = field(default_factory=dict)
+    """What lies in the bucket otherwise than listed."""
+    later: dict[str, ContentId] = field(default_factory=dict)
 
-async def _unpack(
-    planned: Planned, installer: Installer, some: Sequence[Wanted], packed: Packed, report: Report
-) -> Sequence[Wanted]:
-    """Install what comes out of packs whole, all of it at once, as these are units of one name. What does not come, or
-    meets something that was changed here, is left to be fetched by itself.
-    """
-    done: list[Wanted] = []
-    arrived: dict[str, Arrived] = {}
-    for one in some:
-        came = {path: await unpacked(packed, content, report.moved) for path, content in one.files.items()}
-        there = {path: body for path, body in came.items() if body is not None}
-        if there.keys() == one.files.keys():
-            arrived |= there
-            done.append(one)
-    local = {path: content for one in done for path, content in one.step.local.items()}
-    if not done or not await installer.install(arrived, Expected(local, planned.local.files)):
-        return ()
-    report.pulled += arrived
-    report.done(len(arrived))
-    return done
+    async def fetch(self, item: tuple[Incoming, str]) -> None:
+        (unit, path), ends = item, self.installer.ends
+        if unit.is_given_up:
+            return
+        try:
+            came = await unpacked(self.packed, unit.files[path], self.report.moved)
+            came = came or await bring(ends.store, ends.key(path), lambda: temporary(ends), self.report.moved)
+        except BayouError as error:
+            unit.give_up()
+            self.report.failed[unit.step.unit.key] = str(error)
+            return
+        if came is None or unit.files[path] not in (None, came.content):
+            self.found[path] = None if came is None else came.content
+            unit.give_up()
+            if came is not None:
+                came.discard()
+        elif unit.is_complete_with(path, came):
+            await self.deliver(unit)
 
+    async def deliver(self, unit: Incoming) -> None:
+        files, unit.arrived = unit.arrived, {}
 
-async def _fetch(
-    planned: Planned, installer: Installer, one: Wanted, report: Report
-) -> dict[str, ContentId | None] | None:
-    """Bring one unit. None: it is here; else nothing of it, and the answer is what lies there otherwise than listed."""
-    ends = installer.ends
-    arrived: dict[str, Arrived] = {}
-    try:
-        for path, content in one.files.items():
-            came = await bring(ends.store, ends.key(path), lambda: temporary(ends), report.moved)
-            found = None if came is None else came.content
-            if came is None or content not in (None, found):
-                return {path: found}
-            arrived[path] = came
-        if arrived or one.gone:
-            expected = Expected(one.step.local, planned.local.files)
-            if not await installer.install(arrived, expected, one.gone):
-                report.failed[one.step.unit.key] = "it changed here while it was fetched"
-                return {}
-        if one.gone:
-            ends.journal.removed(one.gone)
-        report.pulled += arrived
-        report.done(len(arrived))
-        return None
-    finally:
-        for came in arrived.values():
-            if isinstance(came.body, Path):
-                came.body.unlink(missing_ok=True)
+        def settled(why: str | None) -> None:
+            if why is not None:
+                self.report.failed[unit.step.unit.key] = why
+                return
+            self.later.update(unit.later)
+            self.report.pulled += files
+            self.report.done(len(files))
 
-
-async def _remove(planned: Planned, installer: Installer, step: Step, report: Report) -> None:
-    try:
-        if await installer.remove(step.unit.members, Expected(step.local, planned.local.files)):
-            report.deleted_here += step.local
+        if files or unit.gone:
+            expected = Expected(unit.step.local, self.planned.local.files)
+            await self.installer.deliver(Delivery(files, expected, unit.gone, settled))
         else:
-            report.failed[step.unit.key] = "it was deleted elsewhere, and changed here meanwhile"
-    except BayouError as error:
-        report.failed[step.unit.key] = str(error)
+            settled(None)
 
 
 def temporary(ends: Ends) -> Path:

@@ -20,12 +20,13 @@ from bayou.remotes.objects import each
 from bayou.storage.port import Version
 from bayou.sync import attempted, markers
 from bayou.sync.ends import Ends
-from bayou.sync.installing import Expected, Installer
+from bayou.sync.installing import Installer
 from bayou.sync.markers import COMING, GOING, NONE, Marker
 from bayou.sync.planning import Planned
 from bayou.sync.pointing import point
+from bayou.sync.pulling import removal
 from bayou.sync.report import Report
-from bayou.sync.uploading import Changing, Occupants, Occupied, Uploaded, put, upload
+from bayou.sync.uploading import Changing, Occupants, Occupied, Ready, Uploaded, put, ready, upload
 from bayou.wire import metadata
 from bayou.wire.times import to_text
 
@@ -62,8 +63,8 @@ async def prepare(ends: Ends, planned: Planned, report: Report) -> Prepared:
     report.expect(sum(len(step.local) for step in pushes), sum(_size(planned, p) for s in pushes for p in s.local))
     listed = markers.versions_of(ends, planned, markers.markers_of(planned))
     phase = _Phase(ends, planned, report, _occupants(ends, planned), listed, markers.moving(steps, COMING))
-    await each(ends.pushes, pushes, phase.send)
-    works = await phase.works(step for step in steps if not phase.is_held_back(step))
+    tasks = [(group, step) for group in _groups(planned, steps) for step in group.pushes or (None,)]
+    works = [work for done in await each(ends.pushes, tasks, phase.go_on_with) for work in done]
     side = ends.journal.side
     changeset = Changeset(
         ends.namespace,
@@ -96,6 +97,29 @@ def _occupants(ends: Ends, planned: Planned) -> Occupants:
     return Occupants(expected, ends.journal.base.versions(expected), attempted.attempted(ends.journal.reports))
 
 
+@dataclass(slots=True)
+class _Group:
+    """The units of one name, with its marker where that is to be settled; or any other unit by itself."""
+
+    marker: Step | None = None
+    steps: list[Step] = field(default_factory=list)
+    left: int = 0
+    """How many are still to be uploaded."""
+
+    @property
+    def pushes(self) -> list[Step]:
+        return [step for step in self.steps if step.action is Action.PUSH]
+
+
+def _groups(planned: Planned, steps: Iterable[Step]) -> list[_Group]:
+    groups = {step.unit.key: _Group(step) for step in markers.markers_of(planned)}
+    for step in steps:
+        groups.setdefault(step.unit.marker or step.unit.key, _Group()).steps.append(step)
+    for group in groups.values():
+        group.left = len(group.pushes)
+    return list(groups.values())
+
+
 @dataclass(frozen=True, slots=True)
 class _Phase:
     """The first phase on its way."""
@@ -116,16 +140,25 @@ class _Phase:
     objects: dict[str, ContentId | None] = field(default_factory=dict)
     """What lies in the bucket otherwise than planned."""
 
-    async def send(self, step: Step) -> None:
-        """Upload one unit."""
+    async def go_on_with(self, task: tuple["_Group", Step | None]) -> list[Work]:
+        """Upload one unit of a group. With the last of them, the group is ready to be listed."""
+        group, step = task
+        if step is not None:
+            await self._send(step)
+            group.left -= 1
+        return [] if group.left else await self._finish(group)
+
+    async def _send(self, step: Step) -> None:
         path = step.unit.key
         try:
-            if step.unit.kind in _VERSIONS:
-                _check_whole(self.ends, step)
             # Of a version the raw goes first: whose raw lies there owns the number.
-            for path in sorted(step.local, key=_metadata_last):
-                content = step.local[path]
-                self.uploaded[path] = await upload(self.ends, path, content, self.occupants, self.report.moved)
+            files = [await ready(self.ends, path, step.local[path]) for path in sorted(step.local, key=_metadata_last)]
+            if step.unit.kind in _VERSIONS:
+                _check_whole(self.ends, step, files)
+            for file in files:
+                path = file.path
+                self.uploaded[path] = await upload(self.ends, file, self.occupants)
+                self.report.moved(file.stamp.size)
                 self.report.done()
         except Occupied as occupied:
             self.broken.add(step.unit.key)
@@ -145,21 +178,13 @@ class _Phase:
         is_behind = step.unit.marker is not None and first is not None and _number(step) > first
         return is_behind or step.unit.key in self.broken
 
-    async def works(self, ready: Iterable[Step]) -> list[Work]:
-        """Group what belongs to one name around its marker."""
-        settling = {step.unit.key: step for step in markers.markers_of(self.planned)}
-        names: dict[str, list[Step]] = {path: [] for path in settling}
-        groups: list[tuple[Step | None, list[Step]]] = [(step, names[path]) for path, step in settling.items()]
-        for step in ready:
-            if step.unit.marker in settling:
-                names[step.unit.marker].append(step)
-            else:
-                groups.append((None, [step]))
-        made = await each(self.ends.pushes, groups, self._try)
-        return [work for work in made if work is not None]
+    async def _finish(self, group: "_Group") -> list[Work]:
+        """What is to be listed of it: with its marker together or not at all."""
+        ready = [step for step in group.steps if not self.is_held_back(step)]
+        together = [ready] if group.marker is not None else [[step] for step in ready]
+        return [work for steps in together if (work := await self._try(steps, group.marker)) is not None]
 
-    async def _try(self, group: tuple[Step | None, list[Step]]) -> Work | None:
-        moved, steps = group
+    async def _try(self, steps: Sequence[Step], moved: Step | None) -> Work | None:
         try:
             return await self._work(steps, moved)
         except Occupied as occupied:
@@ -240,13 +265,15 @@ def _learnt(planned: Planned, works: Iterable[Work]) -> list[Change]:
     return found
 
 
-def _check_whole(ends: Ends, step: Step) -> None:
+def _check_whole(ends: Ends, step: Step, files: Iterable[Ready]) -> None:
     """A version is only pushed when its metadata can be read, and is about these bytes."""
     path, raw = f"{step.unit.key}/{Part.METADATA}", f"{step.unit.key}/{Part.RAW}"
-    says = metadata.decode(ends.tree.read(path) or b"", path)
-    size = ends.tree.size(raw)
+    here = {file.path: file for file in files}
+    described = here[path].body if path in here else None
+    says = metadata.decode(described if isinstance(described, bytes) else ends.tree.read(path) or b"", path)
     if says.streaming:
         return
+    size = here[raw].stamp.size if raw in here else ends.tree.size(raw)
     if says.size not in (None, size):
         raise Corrupt(raw, expected=f"{says.size} bytes, as its metadata says", found=f"{size}")
     if says.checksum not in (None, step.local.get(raw)):
@@ -294,10 +321,8 @@ async def _bury(ends: Ends, planned: Planned, steps: Sequence[Step], report: Rep
         installer = Installer(ends, change, planned.scan.sequence)
         for step in steps:
             report.deleted_there += [path for path in step.unit.members if path in planned.listed]
-            if await installer.remove(step.unit.members, Expected(step.local, planned.local.files)):
-                report.deleted_here += step.local
-            else:
-                report.failed[step.unit.key] = "it was deleted elsewhere, and changed here meanwhile"
+            await installer.deliver(removal(planned, step, report))
+        await installer.finish()
 
 
 def _number(step: Step) -> int:

@@ -4,10 +4,11 @@ only a commit lists what was uploaded.
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from bayou.domain.content import ContentId
 from bayou.domain.entries import Entry
@@ -55,25 +56,35 @@ class Occupants:
         return content == self.expected.get(path) or content in self.ours.get(path, ())
 
 
-async def upload(
-    ends: Ends, path: str, content: ContentId, occupants: Occupants, seen: Callable[[int], None]
-) -> Uploaded:
-    """Put a file where the index will find it."""
+class Ready(NamedTuple):
+    """A file that was looked at, and holds what it is to hold: in memory where it is small."""
+
+    path: str
+    content: ContentId
+    stamp: Stamp
+    body: bytes | Path
+
+
+async def ready(ends: Ends, path: str, content: ContentId) -> Ready:
     file = ends.file(path)
     stamp = _stamp(file)
-    body: bytes | Path = file
-    if stamp.size <= CHUNK:
-        body = file.read_bytes()
-        if hashlib.sha256(body).hexdigest() != content:
+    if stamp.size > CHUNK:
+        if await asyncio.to_thread(_content_as_of, ends, path, stamp) != content:
             raise Changing(path)
-    elif await asyncio.to_thread(_content_as_of, ends, path, stamp) != content:
+        return Ready(path, content, stamp, file)
+    body = file.read_bytes()
+    if hashlib.sha256(body).hexdigest() != content:
         raise Changing(path)
-    version = await put(ends, path, content, body, occupants)
-    if isinstance(body, Path) and _stamp(file) != stamp:
-        raise Changing(path)
-    seen(stamp.size)
-    entry = Entry(path, stamp.size, to_text(ends.now()), to_text(stamp.mtime_ns), content)
-    return Uploaded(entry, version)
+    return Ready(path, content, stamp, body)
+
+
+async def upload(ends: Ends, file: Ready, occupants: Occupants) -> Uploaded:
+    """Put a file where the index will find it."""
+    version = await put(ends, file.path, file.content, file.body, occupants)
+    if isinstance(file.body, Path) and _stamp(file.body) != file.stamp:
+        raise Changing(file.path)
+    size, written = file.stamp.size, to_text(file.stamp.mtime_ns)
+    return Uploaded(Entry(file.path, size, to_text(ends.now()), written, file.content), version)
 
 
 async def put(ends: Ends, path: str, content: ContentId, body: bytes | Path, occupants: Occupants) -> Version:

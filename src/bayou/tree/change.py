@@ -8,14 +8,14 @@ Two things are written in place: a version that has no metadata yet, since nobod
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from bayou.storage.oserrors import translated
 from bayou.tree.exchange import put_in_place
-from bayou.tree.writing import Writing, Written, sync_file, sync_folder, write_all
+from bayou.tree.writing import Writing, Written, sync_file, sync_folder, sync_several, write_all
 
 if TYPE_CHECKING:
     from bayou.tree.tree import Tree
@@ -33,6 +33,7 @@ class Change:
     def __init__(self, tree: "Tree") -> None:
         self._tree = tree
         self._folders: dict[str, str] = {}
+        self._unsynced: set[str] | None = None
 
     def claim(self, folder: str) -> bool:
         """Make a folder of which there can be but one maker, or say that it is there already.
@@ -79,11 +80,34 @@ class Change:
             self._below(target, lambda: put_in_place(temporary, target))
             _discard(temporary)
 
-    def adopt(self, path: str, file: str) -> None:
+    def stage(self, path: str, content: bytes) -> str:
+        """Write a file that is not in place yet: many are synced together (`sync_staged`), and then adopted."""
+        target = self._place(path)
+        with translated(path):
+            return self._written(self._temporary_name(target), content)
+
+    def sync_staged(self, files: Sequence[str]) -> None:
+        """See to it that what is in these files outlasts a power failure."""
+        if self._tree.durable:
+            with translated(""):
+                sync_several(sync_file, files)
+
+    @contextmanager
+    def syncing_together(self) -> Iterator[None]:
+        """What comes and goes in here outlasts a power failure only after its end: each folder is synced once."""
+        self._unsynced = folders = set[str]()
+        try:
+            yield
+        finally:
+            self._unsynced = None
+            with translated(""):
+                sync_several(sync_folder, [folder for folder in folders if os.path.isdir(folder)])
+
+    def adopt(self, path: str, file: str, *, is_synced: bool = False) -> None:
         """Make a file that is complete, and on the same disk, be the one at this path."""
         target = self._place(path)
         with translated(path):
-            if self._tree.durable:
+            if self._tree.durable and not is_synced:
                 sync_file(file)
             self._below(target, lambda: os.replace(file, target))
             self._sync(target)
@@ -193,21 +217,24 @@ class Change:
         """A complete file, which is moved away; where it is not, it is removed."""
         temporary = self._temporary_name(target)
         try:
+            yield self._written(temporary, content, durable=self._tree.durable)
+        except BaseException:
+            _discard(temporary)
+            raise
+
+    def _written(self, temporary: str, content: bytes, *, durable: bool = False) -> str:
+        try:
             fd = os.open(temporary, _NEW, 0o666)
         except FileNotFoundError:
             os.makedirs(os.path.dirname(temporary), exist_ok=True)
             fd = os.open(temporary, _NEW, 0o666)
         try:
-            try:
-                write_all(fd, content)
-                if self._tree.durable:
-                    os.fsync(fd)
-            finally:
-                os.close(fd)
-            yield temporary
-        except BaseException:
-            _discard(temporary)
-            raise
+            write_all(fd, content)
+            if durable:
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+        return temporary
 
     def _temporary_name(self, place: str) -> str:
         # On the same disk, and out of sight of existing clients (sync spec W-41).
@@ -215,7 +242,11 @@ class Change:
 
     def _sync(self, place: str) -> None:
         """Let the folder of a place outlast a power failure, as it is now."""
-        if self._tree.durable:
+        if not self._tree.durable:
+            return
+        if self._unsynced is not None:
+            self._unsynced.add(os.path.dirname(place))
+        else:
             sync_folder(os.path.dirname(place))
 
 

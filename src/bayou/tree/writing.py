@@ -4,9 +4,12 @@
 
 import hashlib
 import os
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from bayou.storage.oserrors import translated
+
+_SYNCS = 8
 
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -58,6 +61,19 @@ def write_all(fd: int, content: bytes) -> None:
     view = memoryview(content).cast("B")
     while view:
         view = view[os.write(fd, view) :]
+
+
+def sync_several(sync: Callable[[str], None], places: Sequence[str]) -> None:
+    """Sync several at a time: a disk that is asked for them together writes them together."""
+    if len(places) < 2:
+        for place in places:
+            sync(place)
+        return
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - 10 ms, and only where there are several
+
+    with ThreadPoolExecutor(_SYNCS) as pool:
+        for _ in pool.map(sync, places):
+            pass
 
 
 def sync_folder(folder: str) -> None:
