@@ -121,6 +121,30 @@ async def test_a_free_lock_costs_three_requests_whether_new_or_used_before(store
         assert tally.requests == Counter(get=1, put=2)
 
 
+async def test_whoever_takes_a_lock_knows_whether_others_had_it(store: Store, machine: Machine) -> None:
+    """By what it finds there: existing clients delete what they release, and a dead holder has let nothing go."""
+    one, other = machine(), machine()
+
+    async def noted() -> bool:
+        return False
+
+    async def take(leases: Leases) -> Lease:
+        lease = await leases.take(KEY, patience(), register=noted)
+        assert lease is not None
+        return lease
+
+    for leases, expected in ((one, False), (other, True), (one, True)):
+        lease = await take(leases)
+        assert lease.follows_ours is expected
+        lease.is_shared = False
+        await leases.drop(lease)
+    await store.delete(KEY)
+    lease = await take(other)
+    assert not lease.follows_ours
+    die(other, lease)
+    assert not (await take(one)).follows_ours
+
+
 async def test_a_poll_of_a_lock_that_did_not_change_is_one_conditional_read(store: Store, machine: Machine) -> None:
     await taken(machine())
     tally = Tally(log=[])

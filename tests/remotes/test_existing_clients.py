@@ -267,6 +267,32 @@ async def test_what_a_writer_without_shards_adds_is_imported() -> None:
     assert (await machine.push({"audit/z": b"z"})).imported == ()
 
 
+async def test_the_monolith_is_looked_at_when_others_had_the_lock() -> None:
+    """Nobody who writes it is overlooked for long, and nobody pays for it where there is no such writer."""
+    now = 1_800_000_000 * 10**9
+    store, _ = await bucket(Format.SHARDED)
+    machine = Machine(store, now=lambda: now)
+    await machine.push({"audit/x": b"x"})
+
+    async def looks(*, follows_ours: bool) -> bool:
+        machine.lock_follows_ours = follows_ours
+        machine.asked()
+        await machine.push({"audit/x": str(now).encode() + bytes([follows_ours])})
+        return "get .datastore-index.json" in machine.asked()
+
+    now += 11 * MINUTE
+    assert not await looks(follows_ours=True)
+    assert await looks(follows_ours=False)
+    now += MINUTE
+    assert not await looks(follows_ours=False)  # too soon, but it is owed
+    now += 10 * MINUTE
+    assert await looks(follows_ours=True)
+    now += 23 * 60 * MINUTE
+    assert not await looks(follows_ours=True)
+    now += 60 * MINUTE
+    assert await looks(follows_ours=True)
+
+
 async def test_what_both_changed_stays_as_the_shards_say() -> None:
     now = 1_800_000_000 * 10**9
     store, _ = await bucket(Format.DUAL)

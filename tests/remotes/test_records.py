@@ -10,7 +10,7 @@ from bayou.errors import Conflict, Corrupt, ErrorKind, UsageError
 from bayou.layout.keys import STORE_ID, Keyspace
 from bayou.remotes import Change, Changeset, Format, exports, identity, namespaces, tombstones
 from bayou.remotes.control import Records
-from bayou.storage import ABSENT, Body, Condition, Patience, Retry, Version
+from bayou.storage import ABSENT, Body, Condition, Patience, Record, Retry, Tally, Version
 from bayou.storage.port import ANY
 from bayou.testing.faults import Fault, Faulty, at
 from bayou.testing.legacy import LegacyWriter
@@ -195,6 +195,18 @@ async def test_a_damaged_list_of_tombstones_is_not_overlooked() -> None:
 
 
 # Namespaces.
+
+
+async def test_namespaces_are_found_without_listing_what_lies_in_them() -> None:
+    bucket, tally = MemoryStore(), Tally()
+    names = ["a", "a-b", "a0", "b", "data-lake", "infra"]
+    for name in names:
+        await put_objects(bucket, {f"data/{n:05}": b"" for n in range(1500)}, name)
+        await namespaces.register(bucket, name, "repo", NOW)
+    await put_objects(bucket, {f"data/{n:05}": b"" for n in range(5000)} | {f"{n:05}": b"" for n in range(999)})
+    await put_objects(bucket, {f"a/.{n:04}": b"" for n in range(1200)})  # before the manifest
+    assert await namespaces.namespaces(Record(bucket, tally)) == names
+    assert tally.total <= 2 * (len(names) + 2) + 2
 
 
 @pytest.mark.parametrize("store", [MemoryStore, Heedless])

@@ -144,8 +144,13 @@ async def test_a_first_push_to_a_new_bucket(computer: Make) -> None:
     assert len(report.pushed) == 1000
     asked = counted(one)
     assert asked == Counter(get=1, list=1, put=1 + 1000 + 50 + 2)
+    one.write("logs/more", b"more")
     await one.push()
-    assert counted(one).total() == 1
+    # What it knows is all there is, so it does not look first; the second look is for a part that is new.
+    assert counted(one) == Counter(get=2, put=4)
+    for work in (one.push, one.pull, one.sync):
+        await work()
+        assert counted(one).total() == 1
 
 
 @FORMATS
@@ -217,6 +222,26 @@ async def test_a_push_costs_what_changed_and_not_what_there_is(
     ]
     await one.push()
     assert counted(one).total() == 1
+
+
+@FORMATS
+async def test_a_push_of_one_change_costs_every_machine_the_same(computer: Make, format_: Format) -> None:
+    """One PUT, and at most a GET and a PUT for its part of the index, the meta and, if there is one, the monolith."""
+    one = computer("one")
+    await first_push(one, format_)
+    monolith = {Format.DUAL: 1, Format.SHARDED: 0}[format_]
+    for name in ("two", "three"):
+        other = computer(name)
+        await other.sync()
+        for body in (b"first", b"again"):
+            other.write("logs/changed", name.encode() + body)
+            counted(other)
+            await other.push()
+            asked = counted(other)
+            assert asked["put"] == 1 + 1 + 1 + monolith
+            assert asked["get"] <= 1 + 1 + monolith
+            assert asked.keys() == {"get", "put"}
+        await one.sync()
 
 
 @FORMATS

@@ -205,8 +205,8 @@ async def test_a_lost_lock_commits_nothing(computer: Make, form: Format, monkeyp
     prepared = await one.engine.prepare()
     commit = one.ends.remote.commit
 
-    async def lose(changeset, still_held):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202, ARG001
-        return await commit(changeset, lambda: False)
+    async def lose(changeset, still_held, **more):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN003, ANN202, ARG001
+        return await commit(changeset, lambda: False, **more)
 
     monkeypatch.setattr(one.ends.remote, "commit", lose)
     with pytest.raises(Conflict, match="lock was lost"):

@@ -19,6 +19,7 @@ class Moved(Protocol):
     """How far transfers are, as a sync tells it."""
 
     files: int
+    bytes: int
     files_done: int
     bytes_done: int
 
@@ -41,7 +42,7 @@ def progress(what: str) -> Iterator[Progress | None]:
 
 @contextmanager
 def transfers(what: str) -> Iterator[Callable[[Moved], None] | None]:
-    """The same for files on their way: how many, how much, how fast."""
+    """The same for files on their way: how many of how many, how much of how much, how fast."""
     with progress(what) as bar:
         if bar is None:
             yield None
@@ -51,10 +52,15 @@ def transfers(what: str) -> Iterator[Callable[[Moved], None] | None]:
             bar(
                 amount.files_done,
                 amount.files,
-                note=f"{size_text(amount.bytes_done)}, {size_text(int(amount.rate))}/s",
+                note=f"{size_text(amount.bytes_done)}{_of(amount)}, {size_text(int(amount.rate))}/s",
             )
 
         yield moved
+
+
+def _of(amount: Moved) -> str:
+    """Who fetches what was left elsewhere knows how many files it is, and not how large they are."""
+    return f" of {size_text(amount.bytes)}" if amount.bytes >= amount.bytes_done else ""
 
 
 class _Bar:

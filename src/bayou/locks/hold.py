@@ -38,6 +38,11 @@ class Hold:
         """Whether all are ours as far as this process can know by itself. Costs nothing; ask it between steps."""
         return all(lease.seems_held for lease in self.leases)
 
+    @property
+    def follows_ours(self) -> bool:
+        """Whether nobody but us had any of the locks since one of us let it go. False where that cannot be told."""
+        return bool(self.leases) and all(lease.follows_ours for lease in self.leases)
+
     def check(self) -> None:
         """Raise LockLost unless they seem held."""
         for lease in self.leases:

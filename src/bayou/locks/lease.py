@@ -37,6 +37,8 @@ class Lease:
         """Whether there is a note of the lock (`bayou.locks.registry`)."""
         self.was_body = False
         """Whether somebody's body was overwritten, which an existing client may be about to delete."""
+        self.follows_ours = False
+        """Whether one of us had it last, and let it go: nobody else was in between."""
         self.is_shared = False
         """Whether existing clients use this lock too: they removed what we had left there."""
         self.was_claimed = False
@@ -81,6 +83,7 @@ class Lease:
         """Take the lock, which was found free or abandoned. Conflict: somebody else was faster."""
         asked, self.was_claimed = self._clock(), True
         self.mark, self.was_body, self.is_registered = state.mark, state.seen is not None, state.is_registered
+        self.follows_ours = state.is_registered and state.is_free
         if state.seen is None:
             version = await self._cells.create(self.key, self._body())
         else:

@@ -43,6 +43,8 @@ class _Doubting(Wrapper):
 class Attempt:
     place: Place
     still_held: StillHeld
+    follows_ours: bool = False
+    """Whether nobody but us had the global lock since one of us let it go."""
     doubted: set[str] = field(default_factory=set)
     """Keys of objects that were not what they were vouched for. They are read, whatever anything says of them."""
     published: Mapping[str, str] = field(default_factory=dict)

@@ -10,13 +10,20 @@ from bayou.remotes.changes import Changeset, Commit, StillHeld
 from bayou.remotes.looking import Format, Head, Place, look, remembered
 
 
-async def commit(place: Place, changeset: Changeset, still_held: StillHeld, store: UUID | None = None) -> Commit:
+async def commit(
+    place: Place,
+    changeset: Changeset,
+    still_held: StillHeld,
+    store: UUID | None = None,
+    *,
+    follows_ours: bool = False,
+) -> Commit:
     """Make the index say what the changeset wants, where it still says what the changeset expects.
 
     Running it again after any failure is right: what was done is found done.
     """
     _check_address(place, changeset, store)
-    attempt = Attempt(place, still_held)
+    attempt = Attempt(place, still_held, follows_ours)
 
     async def once() -> Commit:
         head = (None if attempt.doubted else _as_listed(place, changeset)) or await look(attempt.place, closely=True)

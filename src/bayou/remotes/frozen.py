@@ -22,12 +22,17 @@ from bayou.remotes.objects import Unchanged, read
 from bayou.wire.index import decode_monolith, encode_monolith
 
 LOOK = 600_000_000_000
-"""Nanoseconds between two looks at a monolith that nobody is known to write."""
+"""Nanoseconds between two looks at a monolith that somebody may have written."""
+
+LOOK_ANYWAY = 24 * 3600_000_000_000
+"""The same where the lock says that nobody was there but us: whoever writes the monolith takes it, and leaves no body
+of ours behind. Should one not take it, he is noticed all the same."""
 
 NONE = ""
 """What the meta records of a monolith that is not there."""
 
 _LOOKED = "frozen-looked"
+_OWED = "frozen-owed"
 _SETTLED = "settled"
 
 
@@ -41,15 +46,24 @@ class Frozen:
     copy_version: str | None = None
 
 
-async def look_at(place: Place, head: Head) -> Frozen:
+async def look_at(place: Place, head: Head, *, follows_ours: bool = False) -> Frozen:
+    """`follows_ours`: nobody else had the global lock since the last commit of ours."""
     fields = None if head.meta is None else head.meta.fingerprints
     recorded = None if fields is None else fields.monolith
-    since = place.now() - (place.cache.note(place.namespace, _LOOKED) or 0)
-    if recorded is not None and 0 <= since < LOOK:
+    looked = place.cache.note(place.namespace, _LOOKED)
+    if looked is None and follows_ours:
+        looked = place.now()  # a cache that is new has missed nothing
+        place.cache.write_note(place.namespace, _LOOKED, looked)
+    since = place.now() - (looked or 0)
+    is_owed = bool(place.cache.note(place.namespace, _OWED))
+    if recorded is not None and 0 <= since < (LOOK_ANYWAY if follows_ours and not is_owed else LOOK):
+        if not follows_ours and not is_owed:
+            place.cache.write_note(place.namespace, _OWED, True)
         return Frozen(recorded)
     known = recorded or place.cache.note(place.namespace, _SETTLED)
     answer = await monoliths.unless(place, known)
     place.cache.write_note(place.namespace, _LOOKED, place.now())
+    place.cache.write_note(place.namespace, _OWED, False)
     if answer is None:
         return Frozen(NONE)
     if isinstance(answer, Unchanged):

@@ -1,15 +1,18 @@
 """Namespaces of a bucket: who registered which. Registering is the one thing that looks at another one's manifest."""
 
-from contextlib import suppress
+from collections.abc import Sequence
+from contextlib import aclosing, suppress
 
 from bayou.domain.namespaces import SOLO, check_namespace
 from bayou.errors import Conflict, ErrorKind, UsageError
-from bayou.layout.keys import Keyspace, namespace_of_manifest
+from bayou.layout.keys import MANIFEST, Keyspace, namespace_of_manifest
 from bayou.remotes.objects import read
-from bayou.storage.port import ABSENT, Store
+from bayou.storage.port import ABSENT, ObjectMeta, Store
 from bayou.wire import manifest as form
 from bayou.wire.manifest import Manifest
 from bayou.wire.times import to_text
+
+_BEHIND = chr(ord("/") + 1)
 
 
 async def manifest(store: Store, namespace: str) -> Manifest | None:
@@ -44,9 +47,25 @@ async def unregister(store: Store, namespace: str, repo_id: str) -> None:
 
 
 async def namespaces(store: Store) -> list[str]:
-    """All registered namespaces. It lists the whole bucket, as a manifest lies with the data of its namespace."""
-    found = {namespace_of_manifest(meta.key) async for page in store.list() for meta in page}
+    """All registered namespaces: a request or two for each folder of the bucket, however much lies in it.
+
+    A manifest lies with the data of its namespace, but before most of it. So of each page all but the last folder is
+    known, and of that one the rest is left out.
+    """
+    found: set[str | None] = set()
+    after: str | None = None
+    while page := await _page(store, after):
+        keys = [meta.key for meta in page]
+        found.update(map(namespace_of_manifest, keys))
+        folder, slash, _ = keys[-1].partition("/")
+        is_past = slash and keys[-1] > f"{folder}/{MANIFEST}" and keys == sorted(keys)
+        after = f"{folder}{_BEHIND}" if is_past else keys[-1]
     return sorted(namespace for namespace in found if namespace is not None)
+
+
+async def _page(store: Store, after: str | None) -> Sequence[ObjectMeta] | None:
+    async with aclosing(store.list(after=after)) as pages:  # type: ignore[type-var]
+        return await anext(pages, None)
 
 
 def _key(namespace: str) -> str:

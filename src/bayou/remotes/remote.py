@@ -133,8 +133,9 @@ class ObjectRemote:
         self._recognise(found)
         return found
 
-    async def commit(self, changeset: Changeset, still_held: StillHeld) -> Commit:
-        return await commit(self.place, changeset, still_held, self._identity)
+    async def commit(self, changeset: Changeset, still_held: StillHeld, *, follows_ours: bool = False) -> Commit:
+        """`follows_ours` is what the lock says: nobody else had it since one of us let it go."""
+        return await commit(self.place, changeset, still_held, self._identity, follows_ours=follows_ours)
 
     async def export(self, rows: Sequence[Row]) -> bool:
         """Put rows where other namespaces find them; False where they are there already."""

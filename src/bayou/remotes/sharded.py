@@ -32,7 +32,7 @@ async def commit(attempt: Attempt, changeset: Changeset, head: Head) -> Commit:
     place = attempt.place
     meta = head.meta
     assert meta is not None  # noqa: S101 - there is no sharded index without one
-    old_monolith = await frozen.look_at(place, head)
+    old_monolith = await frozen.look_at(place, head, follows_ours=attempt.follows_ours)
     listing = _Listing(set(meta.partitions), {n: v for n, v in head.vouched.items() if n in meta.partitions})
     if not head.is_vouched or place.cache.note(place.namespace, MISSING):
         await _repair(attempt, listing, head)

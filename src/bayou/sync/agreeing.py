@@ -9,7 +9,7 @@ from bayou.sync.agreed import OPEN, Agreed
 from bayou.sync.base import Known
 from bayou.sync.ends import Ends
 from bayou.sync.mirror import Verified
-from bayou.sync.planning import Planned, crosses, store_time
+from bayou.sync.planning import Planned, There, crosses, store_time
 from bayou.sync.scan import Scan
 
 
@@ -46,7 +46,7 @@ def agree_after(ends: Ends, agreed: Agreed, planned: Planned, done: Commit) -> N
         if _content(says.get(path)) != (change.after[path].sha256 if path in change.after else None)
     }
     contested = {part_name(path) for contest in done.contested for path in contest.change.paths}
-    was_agreed = agreed.head() == planned.there.token
+    was_agreed = agreed.head() == planned.there.token or _was_nothing(planned.there)
     parts = {
         name: after
         for name, (before, after) in done.parts.items()
@@ -55,6 +55,11 @@ def agree_after(ends: Ends, agreed: Agreed, planned: Planned, done: Commit) -> N
     everything = len(parts) == len(done.parts) and done.alone and was_agreed
     # What turned out to be otherwise than agreed is compared with all of the base the next time.
     agreed.record(dict.fromkeys(done.parts, OPEN) | parts, head=done.token if everything else None)
+
+
+def _was_nothing(there: There) -> bool:
+    """Whether there was nothing in the bucket: then everybody agreed on it."""
+    return there.snapshot is not None and there.snapshot.format is Format.NONE and not there.snapshot.parts
 
 
 def is_done(scan: Scan, known: Known | None, path: str) -> bool:

@@ -82,7 +82,7 @@ async def commit(ends: Ends, prepared: Prepared, report: Report) -> Commit | Non
     async with ends.locks.commit() as hold:
         if not await hold.still_held():
             raise Conflict("the lock was lost before the commit began", kind=ErrorKind.LOCK_LOST)
-        done = await ends.remote.commit(prepared.changeset, lambda: hold.seems_held)
+        done = await ends.remote.commit(prepared.changeset, lambda: hold.seems_held, follows_ours=hold.follows_ours)
     committed = set(map(id, done.committed))
     works = [work for work in prepared.works if id(work.change) in committed]
     await _acknowledge(ends, prepared.planned, works, report)

@@ -40,6 +40,7 @@ class Machine:
         self.namespace = namespace
         self.remote = ObjectRemote(self.store, namespace, cache=cache, **settings)
         self.holds_the_lock = True
+        self.lock_follows_ours = False
 
     async def view(self, scope: Scope = EVERYTHING) -> dict[str, ContentId | None]:
         return (await self.remote.load(scope)).contents()
@@ -54,7 +55,7 @@ class Machine:
         return await self.commit(Changeset(self.namespace, tuple(changes), on=snapshot.token))
 
     async def commit(self, changeset: Changeset) -> Commit:
-        return await self.remote.commit(changeset, lambda: self.holds_the_lock)
+        return await self.remote.commit(changeset, lambda: self.holds_the_lock, follows_ours=self.lock_follows_ours)
 
     def asked(self) -> list[str]:
         """The requests since the last time, as `verb key`."""
