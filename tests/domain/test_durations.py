@@ -82,3 +82,17 @@ def test_what_ends_beyond_the_calendar_never_ends(text: str) -> None:
 
 def test_a_clock_that_is_behind_ends_nothing() -> None:
     assert not parse_duration("0m").is_over(START, START - timedelta(days=1))
+
+
+@given(st.integers(1, 10**12), st.sampled_from(UNITS), st.integers(-(10**15), 10**15))
+def test_the_last_moment_that_is_over_is_followed_by_one_that_is_not(number: int, unit: str, at: int) -> None:
+    duration = parse_duration(f"{number}{unit}")
+    now = START + timedelta(microseconds=at)
+    last = duration.over_until(now)
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    for milliseconds, is_over in ((last, True), (last + 1, False)):
+        try:
+            since = epoch + timedelta(milliseconds=milliseconds)
+        except OverflowError:
+            continue
+        assert duration.is_over(since, now) is is_over

@@ -8,15 +8,22 @@ from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import bayou
+from bayou.domain.artifacts import ArtifactKey
 from bayou.domain.partitions import partition_key
 from bayou.pipelines.jobs import gc
 from bayou.pipelines.jobs.context import Context
 from bayou.pipelines.reach import reach_of
+from bayou.pipelines.retention import SURPLUS, decided
+from bayou.pipelines.retentionrows import asked
+from bayou.pipelines.tables import table_of
 from bayou.remotes import Format
-from bayou.repository.retention import plan_gc
+from bayou.repository.inventory import Inventory, Version
+from bayou.repository.retention import judge, plan_gc
 from bayou.storage.filesystem import FilesystemStore
 from bayou.testing.lakes import EPOCH_NS, fill, latest, model, version
 from bayou.testing.machines import Machine, put_objects
@@ -55,8 +62,8 @@ def run(spark: SparkSession, folder: Path, *, dry_run: bool = False) -> Any:  # 
 
 def planned(spark: SparkSession, folder: Path) -> set[tuple[str, str, int]]:
     reader = spark.read.format("bayou").options(url=str(folder), table="retention", now=NOW.isoformat())
-    rows = reader.load().filter("version IS NOT NULL").collect()
-    return {(row.model_id, row.name, row.version) for row in rows}
+    rows = decided(reader.load(), NOW).collect()
+    return {(row.model_id, row.name, version) for row in rows for version in row.versions}
 
 
 def index_of(folder: Path) -> set[str]:
@@ -69,6 +76,79 @@ def index_of(folder: Path) -> set[str]:
 
 def put(folder: Path, files: dict[str, bytes], format_: Format = Format.DUAL) -> None:
     asyncio.run(fill(FilesystemStore(folder), files, format_))
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """The versions of one name, as tables have them; whatever they say, and however unlikely."""
+    numbers = draw(st.lists(st.integers(1, 12), min_size=1, max_size=7, unique=True).map(sorted))
+    milliseconds = int(NOW.timestamp() * 1_000)
+    edges = [0, 1, -1, DAY // 10**6, DAY // 10**6 + 1, -5 * DAY // 10**6, -5 * DAY // 10**6 - 1, 10**18]
+    ages = st.sampled_from(edges) | st.integers(-40 * DAY // 10**6, DAY // 10**6)
+    return [
+        {
+            "namespace": "",
+            "type": "aws/vpc",
+            "model_id": "id",
+            "version": number,
+            "is_latest": draw(st.booleans()),
+            "lifetime": draw(st.sampled_from(("infinite", "5d", "1m", "workflow", "job", "ephemeral", "999999999y"))),
+            "policy": draw(st.sampled_from((1, 2, 3, 100, "1d", "5d", "999999999y", "nonsense", "5", 0))),
+            "created_ms": draw(st.none() | ages.map(lambda age: milliseconds + age)),
+            "size": draw(st.none() | st.integers(0, 9)),
+            "lifecycle": draw(st.sampled_from(("active", "active", "deleted"))),
+            "workflow_id": draw(st.sampled_from(("", "flow"))),
+            "workflow_run_id": draw(st.sampled_from(("", "there", "gone"))),
+        }
+        for number in numbers
+    ]
+
+
+@settings(max_examples=settings().max_examples // 20, deadline=None)
+@given(st.lists(histories(), min_size=1, max_size=40))
+def test_the_windows_say_what_the_rule_says(spark: SparkSession, names: list[list[dict[str, Any]]]) -> None:
+    """Of each name by itself, whatever others there are. Most of the time goes into Spark, so there are many names."""
+    rows, expected = [], {}
+    for number, history in enumerate(names):
+        versions = [version | {"name": f"name-{number}"} for version in history]
+        rows += [asked(one, NOW, run_is_gone=is_gone(one["workflow_id"], one["workflow_run_id"])) for one in versions]
+        judged = judge(inventory(versions), NOW, is_gone)
+        if judged.skewed or judged.going:
+            going = judged.going
+            reason = SURPLUS if judged.expired is None else judged.expired.value
+            expected[f"name-{number}"] = (
+                (list(going.versions), going.size, reason, going.whole) if going else ([], 0, SURPLUS, False),
+                judged.skewed,
+            )
+    schema = ", ".join(f"{name} {kind}" for name, kind in table_of("retention").columns.items())
+    found = decided(spark.createDataFrame(rows, schema), NOW).collect()
+    assert {row.name: ((row.versions, row.bytes, row.reason, row.whole), row.skewed) for row in found} == expected
+    assert {row.name: (row["count"], row.total) for row in found} == {
+        f"name-{number}": (len(history), sum(version["version"] for version in history))
+        for number, history in enumerate(names)
+        if f"name-{number}" in expected
+    }
+
+
+def is_gone(workflow_id: str, run_id: str) -> bool:
+    return bool(workflow_id) and run_id == "gone"
+
+
+def inventory(versions: list[dict[str, Any]]) -> Inventory:
+    known = [name for name in Version._fields if name not in ("name_row", "garbage_collection", "size", "model_name")]
+    return Inventory(
+        ArtifactKey(model(1), versions[0]["name"]),
+        [
+            Version(
+                name_row=0,
+                model_name="",
+                garbage_collection=one["policy"],
+                size=one["size"] or 0,
+                **{name: one[name] for name in known},
+            )
+            for one in versions
+        ],
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))

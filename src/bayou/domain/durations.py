@@ -2,10 +2,11 @@
 
 import re
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from bayou.errors import UsageError
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HOUR = 3600
 _DAY = 24 * _HOUR
 _SECONDS = {"m": 60, "h": _HOUR, "d": _DAY, "w": 7 * _DAY, "mo": 30 * _DAY, "y": 365 * _DAY}
@@ -27,6 +28,10 @@ class Duration:
     def is_over(self, since: datetime, now: datetime) -> bool:
         """Whether more than this has passed. Not `since + self < now`: that sum can leave the calendar."""
         return (now - since) // timedelta(microseconds=1) > self.seconds * 1_000_000
+
+    def over_until(self, now: datetime) -> int:
+        """The last moment, in milliseconds since 1970, since which more than this has passed."""
+        return ((now - _EPOCH) // timedelta(microseconds=1) - self.seconds * 1_000_000 - 1) // 1_000
 
     def after(self, since: datetime) -> datetime | None:
         """The end of it, or None when it is beyond the calendar."""

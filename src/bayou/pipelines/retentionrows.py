@@ -1,65 +1,78 @@
-"""Rows about retention: the versions that may go, name by name, by the rules of the local gc, which decide here too."""
+"""Rows about retention: what it asks about each version, in numbers that can be compared.
+
+What a policy or a lifetime means is said by the rules of the local gc, here and now: they give the moment up to which
+what was made is over. What follows from that for the versions of a name is `bayou.pipelines.retention`'s.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import groupby
+from datetime import datetime
 
-from bayou.domain.artifacts import ArtifactKey
+from bayou.domain.artifacts import Lifecycle
+from bayou.domain.durations import Duration
 from bayou.domain.entries import Entry
-from bayou.domain.models import Model
+from bayou.domain.lifetimes import Bound, Expired, parse_lifetime
+from bayou.domain.retention import KeepNewest, parse_policy
 from bayou.errors import NotFound, UsageError
 from bayou.layout.records import RunRecord
-from bayou.layout.typefolders import type_at
 from bayou.pipelines.artifactrows import names_of, rows_of
 from bayou.pipelines.reading import AT_ONCE, Batches, Row, Task, grouped
 from bayou.remotes.objects import each
-from bayou.repository.inventory import Inventory, Version
-from bayou.repository.retention import judge
 
-SURPLUS = "surplus"
-SKEWED = "from the future"
-
-_NAME = ("type", "model_id", "name")
-_BOUND = ("workflow", "job")
+_BOUND = {Bound.WORKFLOW: Expired.WORKFLOW, Bound.JOB: Expired.JOB}
+_CALENDAR = (-62_135_596_800_000, 253_402_300_799_999)
+"""Milliseconds since 1970 of the first and the last moment that a date can have."""
 
 
 async def retention(task: Task, entries: Mapping[str, Entry]) -> Batches:
-    """A row for each version that may go; and for each name of which none goes by its age, as nobody can tell it."""
+    """A row for each version that can be read."""
+    assert task.now is not None  # noqa: S101 - the planner sees to it
     names = [(name, len(name.metadata)) for name in names_of(task, entries)]
     knowing = replace(task, columns=task.columns | {"is_latest"})
     for group in grouped(names, AT_ONCE):
         rows = [row for row, _ in await rows_of(knowing, group) if row["problem"] is None]
-        held = [_inventory(list(some)) for _, some in groupby(rows, lambda row: [row[part] for part in _NAME])]
-        gone = await _gone_runs(task, held)
-        yield [row for inventory in held for row in _judged(task, inventory, gone)]
+        gone = await _gone_runs(task, rows)
+        yield [asked(row, task.now, run_is_gone=_run(row) in gone) for row in rows]
 
 
-def _inventory(rows: list[Row]) -> Inventory:
-    first = rows[0]
-    model_type = type_at(first["type"])
-    assert model_type is not None  # noqa: S101 - a path led here
-    key = ArtifactKey(Model(model_type, first["model_id"]), first["name"])
-    known = [name for name in Version._fields if name not in ("name_row", "garbage_collection", "is_latest", "size")]
-    return Inventory(
-        key,
-        [
-            Version(
-                name_row=0,
-                garbage_collection=row["policy"],
-                is_latest=int(row["is_latest"]),
-                size=row["size"] or 0,
-                **{name: row[name] for name in known},
-            )
-            for row in rows
-        ],
-    )
+def asked(row: Row, now: datetime, *, run_is_gone: bool) -> Row:
+    """Of the row of a version what retention asks about it."""
+    created = row["created_ms"]
+    found: Row = {name: row[name] for name in ("namespace", "type", "model_id", "name", "version", "is_latest")}
+    found["created_ms"] = created if created is not None and _CALENDAR[0] <= created <= _CALENDAR[1] else None
+    found["bytes"] = row["size"] or 0
+    try:
+        policy = parse_policy(row["policy"])
+    except UsageError:
+        policy = None  # written by hand: it asks for nothing that anybody could do
+    if isinstance(policy, KeepNewest):
+        found["keep"] = policy.count
+    elif policy is not None:
+        found["keep_until"] = _over_until(policy.duration, now)
+    lifetime = parse_lifetime(row["lifetime"])
+    if row["lifecycle"] == Lifecycle.DELETED:
+        return found
+    if isinstance(lifetime, Duration):
+        found["live_until"] = _over_until(lifetime, now)
+    elif lifetime in _BOUND and run_is_gone:
+        found["ended"] = _BOUND[lifetime].value
+    return found
 
 
-async def _gone_runs(task: Task, held: list[Inventory]) -> frozenset[tuple[str, str]]:
-    """The runs whose records are known not to exist, of those that lifetimes are bound to."""
-    latest = [inventory.latest for inventory in held]
-    asked = {(one.workflow_id, one.workflow_run_id) for one in latest if one is not None and one.lifetime in _BOUND}
-    pairs = sorted(pair for pair in asked if all(pair))
+def _over_until(duration: Duration, now: datetime) -> int:
+    return max(duration.over_until(now), _CALENDAR[0] - 1)
+
+
+def _run(row: Row) -> tuple[str, str] | None:
+    """The run that a version lives as long as, if any."""
+    is_bound = row["lifetime"] in _BOUND and row["workflow_id"] and row["workflow_run_id"]
+    return (row["workflow_id"], row["workflow_run_id"]) if is_bound else None
+
+
+async def _gone_runs(task: Task, rows: list[Row]) -> frozenset[tuple[str, str] | None]:
+    """The runs whose records are known not to exist, of those that names live as long as: their latest versions say."""
+    heads = {(row["type"], row["model_id"], row["name"]): row for row in rows if row["is_latest"]}
+    pairs = sorted({pair for row in heads.values() if (pair := _run(row))})
     there = await each(task.place.width, pairs, lambda pair: _is_there(task, *pair))
     return frozenset(pair for pair, is_there in zip(pairs, there, strict=True) if not is_there)
 
@@ -72,25 +85,3 @@ async def _is_there(task: Task, workflow_id: str, run_id: str) -> bool:
     except UsageError:
         return True  # no record can be called that: nothing is known of it
     return True
-
-
-def _judged(task: Task, inventory: Inventory, gone: frozenset[tuple[str, str]]) -> list[Row]:
-    assert task.now is not None  # noqa: S101 - the planner sees to it
-    judged = judge(inventory, task.now, lambda *pair: pair in gone)
-    model = inventory.key.model
-    row: Row = {
-        "namespace": task.namespace,
-        "type": str(model.type),
-        "model_id": model.id,
-        "name": inventory.key.name,
-        "numbers": list(inventory.numbers),
-    }
-    skewed = [row | {"reason": SKEWED}] if judged.skewed else []
-    if judged.going is None:
-        return skewed
-    sizes = {version.version: version.size for version in inventory.versions}
-    reason = SURPLUS if judged.expired is None else judged.expired.value
-    return skewed + [
-        row | {"version": number, "reason": reason, "whole": judged.going.whole, "bytes": sizes[number]}
-        for number in judged.going.versions
-    ]

@@ -137,7 +137,13 @@ _ALL: Final = (
     ),
     Table(
         "retention",
-        _WHOSE | _columns("reason string whole boolean bytes bigint numbers array<bigint>"),
+        _WHOSE
+        | _columns(
+            """
+            is_latest boolean created_ms bigint bytes bigint keep bigint keep_until bigint live_until bigint
+            ended string
+            """
+        ),
         retentionrows.retention,
         ("data--",),
         Cost(1.2e-4),

@@ -6,7 +6,7 @@ plan was made is left alone.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -18,9 +18,8 @@ from bayou.layout.typefolders import type_at
 from bayou.pipelines.jobs.committing import commit_to
 from bayou.pipelines.jobs.context import Context, settled
 from bayou.pipelines.report import Cell, Listing, Report
-from bayou.pipelines.retentionrows import SKEWED
+from bayou.pipelines.retention import decided
 from bayou.remotes import Change, Commit, ObjectRemote
-from bayou.wire.times import to_text
 
 JOB = "gc"
 _SHOWN = 1_000
@@ -35,30 +34,34 @@ class Going:
     namespace: str
     model: Model
     name: str
-    numbers: frozenset[int]
     versions: tuple[int, ...]
     whole: bool
     reason: str
     size: int
+    count: int
+    total: int
 
     @property
     def folder(self) -> str:
         return name_folder(self.model, self.name)
 
+    def is_of(self, numbers: Collection[int]) -> bool:
+        """Whether these are the versions that there were: no number is ever used again."""
+        return len(numbers) == self.count and sum(numbers) == self.total
+
 
 def run(context: Context, *, now: datetime | None = None) -> Report:
     settled(context)
-    moment = to_text(int((now or datetime.now(UTC)).timestamp() * 1000) * 1_000_000)
+    moment = now or datetime.now(UTC)
+    moment = moment.replace(microsecond=moment.microsecond // 1_000 * 1_000)  # as options of tables are told it
     with context.step("deciding what may go"):
-        rows = (
-            context.table("retention", now=moment).orderBy("namespace", "type", "model_id", "name", "version").collect()
-        )
-        going = _going(rows)
+        rows = decided(context.table("retention", now=moment.isoformat()), moment).collect()
+        going = sorted((_going(row) for row in rows if row.versions), key=lambda one: (one.namespace, one.folder))
     figures: dict[str, Cell] = {
         "versions": sum(len(one.versions) for one in going),
         "bytes": sum(one.size for one in going),
         "expiredNames": sum(one.whole for one in going),
-        "skewedNames": sum(row.reason == SKEWED for row in rows),
+        "skewedNames": sum(row.skewed for row in rows),
     }
     context.say(f"{figures['versions']} versions of {figures['bytes']} bytes go, of {len(going)} names")
     listing = Listing(
@@ -79,22 +82,11 @@ def run(context: Context, *, now: datetime | None = None) -> Report:
     return context.report(JOB, figures, listing)
 
 
-def _going(rows: Iterable[Any]) -> list[Going]:
-    names: dict[tuple[str, str, str, str], list[Any]] = defaultdict(list)
-    for row in rows:
-        if row.reason != SKEWED:
-            names[row.namespace, row.type, row.model_id, row.name].append(row)
-    found = []
-    for (namespace, type_path, model_id, name), some in names.items():
-        model_type = type_at(type_path)
-        assert model_type is not None  # noqa: S101 - a path led here
-        first = some[0]
-        versions = tuple(row.version for row in some)
-        size = sum(row.bytes for row in some)
-        numbers = frozenset(first.numbers)
-        model = Model(model_type, model_id)
-        found.append(Going(namespace, model, name, numbers, versions, bool(first.whole), first.reason, size))
-    return found
+def _going(row: Any) -> Going:  # noqa: ANN401 - a row of Spark
+    model_type = type_at(row.type)
+    assert model_type is not None  # noqa: S101 - a path led here
+    model, versions = Model(model_type, row.model_id), tuple(row.versions)
+    return Going(row.namespace, model, row.name, versions, row.whole, row.reason, row.bytes, row["count"], row.total)
 
 
 def _commit(context: Context, namespace: str, going: Sequence[Going]) -> tuple[Commit | None, int]:
@@ -120,7 +112,7 @@ def _commit(context: Context, namespace: str, going: Sequence[Going]) -> tuple[C
                 if part == Part.METADATA and version_of(number):
                     numbers[name].add(int(number))
             for one in (one for model in some for one in by_model[model]):
-                if numbers[one.folder] == one.numbers:
+                if one.is_of(numbers[one.folder]):
                     made += _changes(one, listed)
                 else:
                     skipped += 1
