@@ -90,6 +90,26 @@ async def test_the_newest_of_ours_stays_on_top_where_something_unlisted_lies_in_
     assert bodies == {"/1/raw": b"1", "/4/raw": b"older", "/5/raw": b"newer", "/latest": b"5"}
 
 
+async def test_the_newest_of_ours_stays_on_top_where_something_whole_is_listed_that_lay_in_the_way(
+    computer: Make,
+) -> None:
+    one, two = computer("one"), computer("two")
+    one.write_version(1, b"1")
+    await one.push()
+    await two.pull()
+    two.write_version(2, b"of somebody who was killed before his commit")
+    await two.engine.prepare()
+    one.write_version(2, b"older")
+    one.write_version(3, b"newer")
+    assert (await one.push()).is_complete
+    raws = {int(path.split("/")[-2]): body for path, body in one.files().items() if path.endswith("/raw")}
+    ours = [raws[number] for number in sorted(raws) if number != 2]
+    assert ours == [b"1", b"older", b"newer"]
+    assert one.files()[f"{STATE}/latest"] == str(max(raws)).encode()
+    await two.sync()
+    assert one.files() == two.files()
+
+
 async def test_what_was_uploaded_under_a_number_that_was_given_up_comes_to_nobody_as_a_version(
     computer: Make, store: MemoryStore
 ) -> None:

@@ -54,6 +54,11 @@ class Prepared:
     """What lay in the bucket otherwise than planned: to plan with again."""
     changeset: Changeset
 
+    @property
+    def gives_way(self) -> bool:
+        """Whether something is listed that lay in the way of ours, which is to be planned again after that."""
+        return any(map(_gives_way, self.planned.plan.steps))
+
 
 async def prepare(ends: Ends, planned: Planned, report: Report) -> Prepared:
     steps = [step for step in planned.plan.steps if step.action in PUSHING]
@@ -62,7 +67,9 @@ async def prepare(ends: Ends, planned: Planned, report: Report) -> Prepared:
     attempted.attempt(ends.journal.reports, {path: step.local[path] for step in changing for path in step.local})
     report.expect(sum(len(step.local) for step in pushes), sum(_size(planned, p) for s in pushes for p in s.local))
     listed = markers.versions_of(ends, planned, markers.markers_of(planned))
-    phase = _Phase(ends, planned, report, _occupants(ends, planned), listed, markers.moving(steps, COMING))
+    phase = _Phase(
+        ends, planned, report, _occupants(ends, planned), listed, markers.moving(steps, COMING), _first_moving(steps)
+    )
     tasks = [(group, step) for group in _groups(planned, steps) for step in group.pushes or (None,)]
     works = [work for done in await each(ends.pushes, tasks, phase.go_on_with) for work in done]
     side = ends.journal.side
@@ -132,11 +139,11 @@ class _Phase:
     """The versions of each name that are listed now, by the name's marker."""
     coming: Mapping[str, AbstractSet[int]]
     """Those that are to be."""
+    moving: dict[str | None, int]
+    """By marker, the first of our versions that has something else in its way: it is going to get another number."""
     uploaded: dict[str, Uploaded] = field(default_factory=dict)
     broken: set[str] = field(default_factory=set)
     """Units that are not to be listed."""
-    moving: dict[str | None, int] = field(default_factory=dict)
-    """By marker, the first of our versions that something lay in the way of: it is going to get another number."""
     objects: dict[str, ContentId | None] = field(default_factory=dict)
     """What lies in the bucket otherwise than planned."""
 
@@ -323,6 +330,19 @@ async def _bury(ends: Ends, planned: Planned, steps: Sequence[Step], report: Rep
             report.deleted_there += [path for path in step.unit.members if path in planned.listed]
             await installer.deliver(removal(planned, step, report))
         await installer.finish()
+
+
+def _gives_way(step: Step) -> bool:
+    return step.action is Action.READD and bool(step.local) and step.local != step.lists
+
+
+def _first_moving(steps: Iterable[Step]) -> dict[str | None, int]:
+    """Of those of which it is known already what lies in their way: that is listed as it lies, and ours moves then."""
+    first: dict[str | None, int] = {}
+    for step in steps:
+        if _gives_way(step) and step.unit.kind in _VERSIONS:
+            first[step.unit.marker] = min(_number(step), first.get(step.unit.marker, _number(step)))
+    return first
 
 
 def _number(step: Step) -> int:

@@ -46,6 +46,8 @@ class Job:
     """Look at all files here, marked or not."""
     accept_deletions: bool = False
     seconds: float | None = None
+    allowed: float | None = None
+    """Of which `seconds` are left, where this is a part of something longer."""
 
     @property
     def name(self) -> str:
@@ -191,7 +193,8 @@ class Sync:
         if done is not None:
             agree_after(ends, self.agreed, planned, done)
             report.failed.update(_contested(contested))
-        run.is_interfered = bool(run.objects.keys() - planned.objects.keys()) or bool(contested)
+        gives_way = prepared is not None and prepared.gives_way
+        run.is_interfered = gives_way or bool(contested) or bool(run.objects.keys() - planned.objects.keys())
 
     async def _look(self, run: "_Run", scan: Scan) -> There:
         """A push that has something to tell does not ask first: its uploads and its commit are conditional."""
@@ -290,7 +293,7 @@ def _deadline(seconds: float | None) -> Callable[[], None]:
 
 def _late(job: Job) -> Unavailable:
     return Unavailable(
-        f"the {job.name} was not done within {job.seconds:g} seconds",
+        f"the {job.name} was not done within {job.allowed or job.seconds:g} seconds",
         kind=ErrorKind.DEADLINE_EXCEEDED,
-        remedy="Run it again: it goes on where it stopped. Or allow more time with --timeout SECONDS.",
+        remedy="Run it again: it goes on where it stopped. Or allow more time (SWAMP_DATASTORE_SYNC_TIMEOUT_MS).",
     )
