@@ -99,11 +99,15 @@ def test_a_check_that_fails_is_a_problem_and_spares_us_those_that_need_it(repo: 
     def never(_: Patient) -> Iterator[Finding]:
         raise AssertionError("it needs what failed")
 
+    def broken(_: Patient) -> Iterator[Finding]:
+        raise OSError("nobody thought of this")
+
     checks = [
         Check("first", denied),
         Check("second", never, ("first",)),
         Check("third", never, ("second",)),
         Check("fourth", lambda _: [ok("fine")]),
+        Check("fifth", broken),
     ]
     with patient_at(repo) as patient:
         report = examine(patient, checks)
@@ -111,6 +115,7 @@ def test_a_check_that_fails_is_a_problem_and_spares_us_those_that_need_it(repo: 
         ("first", "ok", "as far as here"),
         ("first", "problem", "no entry"),
         ("fourth", "ok", "fine"),
+        ("fifth", "problem", "the check could not be made: OSError: nobody thought of this"),
     ]
     assert report.findings[1].remedy == "Knock."
     assert not report.is_healthy

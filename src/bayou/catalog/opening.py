@@ -12,8 +12,9 @@ from pathlib import Path
 import apsw
 
 from bayou.catalog.database import Database
-from bayou.catalog.failures import DAMAGED, UNWRITABLE, translated
+from bayou.catalog.failures import DAMAGED, translated
 from bayou.catalog.schema import Newer, NotOurs, found_version
+from bayou.storage.sqliteerrors import UNUSABLE
 
 Notice = Callable[[str], None]
 
@@ -38,7 +39,7 @@ def open_database(path: Path, notice: Notice) -> Database:
             f"the catalog {path} is of a newer release of Bayou; this one makes a temporary one, which takes "
             "time. Use the newer release."
         )
-    except (*UNWRITABLE, OSError) as error:
+    except (*UNUSABLE, OSError) as error:
         notice(f"the catalog {path} cannot be used ({error}); a temporary one serves, which takes time")
         with translated(path):
             return _temporary(path)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from bayou.errors import BayouError
 from bayou.health import buckets, disks, holds, identities, indexes, records, stores, surroundings
-from bayou.health.findings import Check, Finding, Level, Report, trouble
+from bayou.health.findings import Check, Finding, Level, Report, problem, trouble
 from bayou.health.patient import Patient
 
 _REACH = ("reach",)
@@ -50,4 +50,6 @@ def _made(check: Check, patient: Patient) -> list[Finding]:
         found.extend(check.look(patient))
     except BayouError as error:
         found.append(trouble(error))
+    except Exception as error:  # noqa: BLE001 - whatever keeps it from being made is what is to be told
+        found.append(problem(f"the check could not be made: {type(error).__name__}: {error}"))
     return found

@@ -2,7 +2,8 @@
 
 One SQLite file below `_control/` of the cache, shared by all processes. Parts are kept by their digest, so that one
 change of an index of a million entries writes one part, and a part that came with the monolith is known again when its
-shard names it. All of it is derived and may be lost at any time: a file that is damaged is begun anew.
+shard names it. All of it is derived and may be lost at any time: a file that is damaged is begun anew, and one that
+cannot be used, as on a full disk, is done without.
 """
 
 import time
@@ -14,8 +15,9 @@ from typing import Any, NamedTuple
 import apsw
 import msgspec
 
-from bayou.errors import Unavailable
+from bayou.errors import BayouError, Unavailable
 from bayou.remotes.parts import Part
+from bayou.storage.sqliteerrors import DAMAGED, UNUSABLE, translate
 
 _KEPT = 24 * 3600  # seconds that a part outlives its last use: a process may still be reading it
 _PATIENCE = 60_000  # milliseconds
@@ -203,14 +205,36 @@ class Cache:
 def _open(path: Path | None) -> apsw.Connection:
     if path is None:
         return _prepared(apsw.Connection(":memory:"))
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        return _prepared(apsw.Connection(str(path)))
-    except (apsw.NotADBError, apsw.CorruptError):
-        for suffix in ("", "-wal", "-shm"):
-            with suppress(FileNotFoundError):
-                path.with_name(path.name + suffix).unlink()
-        return _prepared(apsw.Connection(str(path)))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            return _prepared(_File(str(path)))
+        except DAMAGED:
+            for suffix in ("", "-wal", "-shm"):
+                with suppress(FileNotFoundError):
+                    path.with_name(path.name + suffix).unlink()
+            return _prepared(_File(str(path)))
+    except (*UNUSABLE, OSError, BayouError):
+        return _open(None)
+
+
+class _File(apsw.Connection):
+    """A disk may become full, or fail, at any statement."""
+
+    def execute(self, *arguments: Any, **more: Any) -> apsw.Cursor:  # noqa: ANN401 - those of the base
+        with self._translated():
+            return super().execute(*arguments, **more)
+
+    def executemany(self, *arguments: Any, **more: Any) -> apsw.Cursor:  # noqa: ANN401 - as above
+        with self._translated():
+            return super().executemany(*arguments, **more)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except UNUSABLE as error:
+            raise translate(error, f"the cache of the index {self.filename}") from error
 
 
 def _prepared(connection: apsw.Connection) -> apsw.Connection:

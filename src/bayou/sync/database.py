@@ -16,7 +16,8 @@ from typing import TypeVar
 
 import apsw
 
-from bayou.errors import BayouError, Denied, ErrorKind, Unavailable, Unsupported
+from bayou.errors import ErrorKind, Unavailable, Unsupported
+from bayou.storage.sqliteerrors import DAMAGED, translated
 from bayou.sync import schema
 from bayou.sync.facts import rows
 
@@ -29,16 +30,6 @@ _Result = TypeVar("_Result")
 _PATIENCE = 30.0  # seconds; transactions are short, so whoever waits that long waits for a stopped process
 _PAUSE = 0.0003
 _PAGES_IN_LOG = 4000  # 16 MiB: so few marks pay for a checkpoint, which syncs to the disk
-_DAMAGED = (apsw.CorruptError, apsw.NotADBError)
-_UNUSABLE = (
-    apsw.FullError,
-    apsw.BusyError,
-    apsw.LockedError,
-    apsw.ReadOnlyError,
-    apsw.CantOpenError,
-    apsw.PermissionsError,
-    apsw.IOError,
-)
 _PARENTS: list[apsw.Connection] = []
 
 
@@ -77,12 +68,12 @@ class Database:
     def stream(self) -> Iterator[apsw.Connection]:
         """A connection of one's own, for whoever goes through millions of rows while others write."""
         self.read(lambda connection: connection.execute("SELECT count(*) FROM fact").fetchall())
-        with _translated(self._path):
+        with translated(f"the journal {self._path}"):
             connection = self._connect()
             try:
                 connection.execute("BEGIN")
                 yield connection
-            except _DAMAGED as error:
+            except DAMAGED as error:
                 self._replace(str(error))
                 message = f"the journal {self._path} was damaged and set aside"
                 raise Unavailable(message, remedy="Run the command again: it walks the cache once.") from error
@@ -91,12 +82,12 @@ class Database:
 
     def _do(self, work: Callable[[apsw.Connection], _Result], begin: str) -> _Result:
         self._forget_parent()
-        with self._turn, _translated(self._path):
+        with self._turn, translated(f"the journal {self._path}"):
             while True:
                 connection = self._opened()
                 try:
                     result = _transact(connection, work, begin)
-                except _DAMAGED as error:
+                except DAMAGED as error:
                     self._replace(str(error))
                     continue
                 # After the commit, not before: what was written to a file that is no longer the journal is done again.
@@ -121,7 +112,7 @@ class Database:
     def _open(self) -> apsw.Connection:
         try:
             connection = self._prepared()
-        except (*_DAMAGED, _NotOursError) as error:
+        except (*DAMAGED, _NotOursError) as error:
             self._set_aside(str(error))
             connection = self._prepared(replaces=True)
         self._inode = self._path.stat().st_ino
@@ -223,26 +214,3 @@ def _wait(tries: int) -> bool:
     """SQLite's own waits grow to 100 ms, which is long for a mark; whoever writes much pauses for less than this."""
     time.sleep(_PAUSE)
     return tries * _PAUSE < _PATIENCE
-
-
-@contextmanager
-def _translated(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (*_DAMAGED, *_UNUSABLE, OSError) as error:
-        raise _translate(error, path) from error
-
-
-def _translate(error: Exception, path: Path) -> BayouError:
-    text = f"the journal {path}: {error}"
-    match error:
-        case apsw.FullError():
-            remedy = "Free some space on the disk, then run the command again."
-            return Unavailable(text, kind=ErrorKind.STORE_FULL, remedy=remedy)
-        case apsw.BusyError():
-            remedy = "Another process keeps the journal busy. Stop it, or run the command later."
-            return Unavailable(text, remedy=remedy)
-        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError() | PermissionError():
-            return Denied(text, remedy="Check the permissions of the cache and the folders in it.")
-        case _:
-            return Unavailable(text)
