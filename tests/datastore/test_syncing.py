@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -282,3 +283,38 @@ def test_a_run_without_a_network_keeps_what_it_produced(tmp_path: Path, ministac
     with bayou.open(one) as ds:
         assert len(ds.syncing.sync().report.pushed) >= 3
         assert ds.syncing.standing().dirty == 0
+
+
+def test_a_run_whose_credentials_end_meanwhile_says_that_its_data_waits(
+    repo: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(repo, url)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("HOME", str(repo))
+    with bayou.open(repo) as ds, monkeypatch.context() as gone:
+        run = ds.model("aws/ec2/vpc", "prod").run("create")
+
+        def execute() -> None:
+            with run:
+                run.write("state", {"status": "ok"})
+                gone.delenv("AWS_ACCESS_KEY_ID")
+                gone.delenv("AWS_SECRET_ACCESS_KEY")
+
+        with pytest.raises(Denied, match="what was produced waits on this machine") as denied:
+            execute()
+        assert denied.value.kind is ErrorKind.CREDENTIALS_MISSING
+        assert run.output.status == "succeeded"
+        assert ds.syncing.standing().dirty
+    with bayou.open(repo) as ds:
+        assert len(ds.push().report.pushed) >= 3
+
+
+def test_a_run_that_cannot_commit_in_time_keeps_what_it_produced(repo: Path, url: str) -> None:
+    connect(repo, url)
+    heard: list[str] = []
+    with bayou.open(repo) as other, bayou.open(repo, lock_timeout=0.5, notice=heard.append) as ds:
+        with ThreadPoolExecutor(1) as elsewhere, ds.model("aws/ec2/vpc", "prod").run("create") as run:
+            run.write("state", {"status": "ok"})
+            elsewhere.submit(other.coordination.locks.commit().__enter__).result()
+        assert any("what was produced waits on this machine" in said for said in heard)
+        assert ds.syncing.standing().dirty

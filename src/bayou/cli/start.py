@@ -14,6 +14,7 @@ from bayou.cli.terminal import Terminal
 from bayou.errors import BayouError
 
 INTERRUPTED = 130
+_OPTIONS = {"SWAMP_LOCK_TIMEOUT_MS": "--lock-timeout", "SWAMP_DATASTORE_SYNC_TIMEOUT_MS": "--timeout"}
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -36,6 +37,7 @@ def run(arguments: Sequence[str]) -> int:
         code = bayou.main(list(arguments), prog_name="bayou", standalone_mode=False)
         sys.stdout.flush()
     except BayouError as error:
+        error.remedy = _fitting(error.remedy, arguments)
         terminal.failure(error)
         return error.exit_code
     except click.ClickException as error:  # what was typed makes no sense
@@ -94,6 +96,19 @@ class Commands(click.Group):
 @click.version_option(__version__, message="bayou %(version)s")
 def bayou() -> None:
     """A shared, versioned, queryable datastore for automation artifacts."""
+
+
+def _fitting(remedy: str, arguments: Sequence[str]) -> str:
+    """A remedy as this very command can take it: with its option, if it has one for what a variable says, too."""
+    command: click.Command = bayou
+    for argument in arguments:
+        if isinstance(command, click.Group):
+            command = command.get_command(click.Context(command), argument) or command
+    known = {option for parameter in command.params for option in parameter.opts}
+    for variable, option in _OPTIONS.items():
+        if option in known:
+            remedy = remedy.replace(variable, f"{option} SECONDS, {variable}")
+    return remedy
 
 
 def _before_dashes(arguments: Sequence[str]) -> Sequence[str]:

@@ -1,7 +1,8 @@
 """What a run of a synced datastore exchanges with the others: its models are pulled before, and pushed after.
 
 A place that cannot be reached stops no run. What it produced waits in the cache, is shown by `bayou status`, and is
-delivered by the next sync.
+delivered by the next sync. What else keeps it from being pushed, such as credentials that ended meanwhile, is an error
+that says so: somebody has to do something.
 """
 
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from bayou.datastore.coordination import Exchange
 from bayou.datastore.remote import Local, joined
 from bayou.domain.scopes import Scope
-from bayou.errors import Unavailable
+from bayou.errors import BayouError, LockTimeout, Unavailable
 from bayou.locks import Hold
 from bayou.sync.report import Report
 from bayou.sync.syncing import Job, Sync
@@ -41,8 +42,11 @@ def exchange(datastore: "Datastore", local: Local, *, lazy: bool) -> Exchange:
         try:
             async with joined(local, writes=job.pushes) as found:
                 return await Sync(found.ends).run(job)
-        except Unavailable as error:
+        except (Unavailable, LockTimeout) as error:
             datastore.notice(f"{otherwise}, the next sync makes up for it: {error}")
             return None
+        except BayouError as error:
+            error.message = f"{otherwise}, the next sync makes up for it: {error.message}"
+            raise
 
     return Exchange(before, after)

@@ -292,7 +292,7 @@ def _in_a_loop(run: Callable[[], Coroutine[Any, Any, _Result]]) -> _Result:
 
 
 def _within(job: Job, began: float, seconds: float) -> Job:
-    return replace(job, seconds=_left(began, seconds))
+    return replace(job, seconds=_left(began, seconds), allowed=seconds)
 
 
 def _left(began: float, seconds: float) -> float | None:
@@ -307,5 +307,5 @@ async def _in_time(work: Coroutine[Any, Any, None], job: Job, began: float, seco
         raise Unavailable(
             f"the {job.name} was not done within {seconds:g} seconds",
             kind=ErrorKind.DEADLINE_EXCEEDED,
-            remedy="Run it again: it goes on where it stopped. Or allow more time with --timeout SECONDS.",
+            remedy="Run it again: it goes on where it stopped. Or allow more time (SWAMP_DATASTORE_SYNC_TIMEOUT_MS).",
         ) from None

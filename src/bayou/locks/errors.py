@@ -16,8 +16,8 @@ class LockBusy(LockTimeout):
 
 def _remedy(lock_key: str) -> str:
     return (
-        "`bayou lock status` shows who has it. Wait for him, allow more time (--lock-timeout SECONDS,"
-        f" SWAMP_LOCK_TIMEOUT_MS), or, if he is gone for good: bayou lock release {lock_key} --force"
+        "`bayou lock status` shows who has it. Wait for him, allow more time (SWAMP_LOCK_TIMEOUT_MS), or, if he is gone"
+        f" for good: bayou lock release {lock_key} --force"
     )
 
 

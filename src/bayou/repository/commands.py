@@ -48,7 +48,7 @@ class Sinks(NamedTuple):
 
 def run_command(command: Sequence[str], sinks: Sinks, *, environ: Mapping[str, str], cwd: Path | None = None) -> Ended:
     """Run a command to its end, whatever that is. An interrupt is the command's to answer first."""
-    with _forwarding() as forward:
+    with _forwarding() as (forward, asked):
         try:
             process = _start(command, environ, cwd)
         except FileNotFoundError:
@@ -56,7 +56,9 @@ def run_command(command: Sequence[str], sinks: Sinks, *, environ: Mapping[str, s
         except PermissionError:
             return Ended(NOT_EXECUTABLE, f"{command[0]!r} may not be run", interrupted=False)
         forward(process)
-        return _watched(process, sinks)
+        ended = _watched(process, sinks)
+    # One that answers a request to stop with an exit code says itself how it ended.
+    return ended._replace(interrupted=ended.interrupted or ended.exit_code in {128 + number for number in asked})
 
 
 def _start(command: Sequence[str], environ: Mapping[str, str], cwd: Path | None) -> "subprocess.Popen[bytes]":
@@ -125,32 +127,32 @@ def _write(sink: BinaryIO, chunk: bytes) -> None:
 
 
 @contextmanager
-def _forwarding() -> Iterator[Callable[["subprocess.Popen[bytes]"], None]]:
-    """Hand on what asks us to stop, so that the command can clean up and its run is still recorded.
+def _forwarding() -> Iterator[tuple[Callable[["subprocess.Popen[bytes]"], None], Sequence[int]]]:
+    """Hand on what asks us to stop, so that the command can clean up and its run is still recorded. Gives what to tell
+    of the command, and what asked.
 
     From before the command is there, or a request at the wrong moment would end us and leave the command alone.
     """
     processes: list[subprocess.Popen[bytes]] = []
-    early: list[int] = []
+    asked: list[int] = []
 
     def forward(number: int, _frame: FrameType | None = None) -> None:
-        if not processes:
-            early.append(number)
+        asked.append(number)
         for process in processes:
             with suppress(ProcessLookupError):
                 process.send_signal(number)
 
     def to(process: "subprocess.Popen[bytes]") -> None:
         processes.append(process)
-        for number in early:
-            forward(number)
+        for number in asked:
+            process.send_signal(number)
 
     if threading.current_thread() is not threading.main_thread():
-        yield to
+        yield to, asked
         return
     before = {number: signal.signal(number, forward) for number in _FORWARDED}
     try:
-        yield to
+        yield to, asked
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
