@@ -17,6 +17,7 @@ DEFAULT_SECONDS = 60.0
 SOON = 0.1  # seconds: when somebody else was faster, or the store was busy
 _PAUSE, _SHORTEST = 0.5, 0.25
 _AGEING = 10.0  # seconds after which the pause is half as long
+_NOTHING = 0.001  # seconds: what is left may be too little for a clock to move by it
 _LATER = 0.01  # a watched lock must stand still for longer than its time
 
 
@@ -67,7 +68,7 @@ class Patience:
         """Wait a little for the holder of this, or raise LockBusy if the time is over."""
         self._tell(state)
         left = self.left
-        if left <= 0:
+        if left < _NOTHING:
             holder = None if state.holder == NOBODY else state.holder
             raise LockBusy(state.where, holder, round(self.waited * 1000))
         pause = max(_SHORTEST, _PAUSE / (1 + self.waited / _AGEING)) * random.uniform(0.5, 1.5)  # noqa: S311 - no secret
