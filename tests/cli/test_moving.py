@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 import pytest
 
 from bayou.config import Settings, marker, newrepo, urls
-from bayou.datastore import moving, remote
+from bayou.datastore import moving, remote, setup
 from bayou.datastore.coordination import open_locks
 from bayou.locks import Locks
 from bayou.storage import connect
@@ -172,6 +173,34 @@ def test_what_is_written_while_it_moves_moves_too(
     assert run("verify", "--content").code == 0
 
 
+def test_what_is_written_to_a_folder_while_it_is_left_comes_along(
+    run: Run, place: Callable[[], str], repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared, new = repo.parent / "shared", place()
+    shared.mkdir()
+    write(run, "ok")
+    run("setup", str(shared))
+    marked = (repo / ".swamp.yaml").read_bytes()
+
+    def meanwhile(*args: Any, **more: Any) -> Locks:  # noqa: ANN401 - passed on
+        write(run, "meanwhile")
+        return open_locks(*args, **more)
+
+    monkeypatch.setattr(setup, "open_locks", meanwhile)
+    said = run("setup", new)
+    assert (said.code, "written meanwhile" in said.err) == (0, True)
+    assert read(run) == "meanwhile"
+    assert run("sync", "--json").json["pushed"] == 3
+    # What somebody wrote there after that is fetched when he says so.
+    switched = (repo / ".swamp.yaml").read_bytes()
+    (repo / ".swamp.yaml").write_bytes(marked)
+    write(run, "late", model="late")
+    (repo / ".swamp.yaml").write_bytes(switched)
+    monkeypatch.setattr(setup, "open_locks", open_locks)
+    assert run("setup", new, "--from", str(shared), "--json").json["filesCopied"] == 4
+    assert read(run, model="late") == "late"
+
+
 class Killed(BaseException):
     """Nobody handles it."""
 
@@ -192,19 +221,23 @@ class Deadly(Wrapper):
         return done
 
 
-@pytest.mark.parametrize("to_folder", [False, True], ids=["bucket", "folder"])
+@pytest.mark.parametrize("kinds", ["bucket to bucket", "bucket to folder", "folder to bucket"])
 def test_one_that_is_killed_goes_on_and_until_the_switch_the_repo_works_as_before(
-    run: Run, place: Callable[[], str], repo: Path, monkeypatch: pytest.MonkeyPatch, *, to_folder: bool
+    run: Run, place: Callable[[], str], repo: Path, monkeypatch: pytest.MonkeyPatch, kinds: str
 ) -> None:
-    old = place()
+    def new_place(kind: str) -> str:
+        if kind == "bucket":
+            return place()
+        folder = repo.parent / str(uuid4())
+        folder.mkdir()
+        return str(folder)
+
+    source, target = kinds.split(" to ")
     write(run, "ok")
-    run("setup", old)
-    asked_at = []
+    died = 0
     for last in range(7, 1000, STEP):
-        new = place()
-        if to_folder:
-            new = str(repo.parent / f"shared-{last}")
-            Path(new).mkdir()
+        assert run("setup", new_place(source)).code == 0
+        new = new_place(target)
         write(run, f"before {last}")
         Deadly.asked, Deadly.last = 0, last
         before = place_of(repo)
@@ -212,22 +245,20 @@ def test_one_that_is_killed_goes_on_and_until_the_switch_the_repo_works_as_befor
             patched.setattr(remote, "connect", lambda *args, **more: Deadly(connect(*args, **more)))
             with suppress(Killed):
                 run("setup", new)
-        asked_at.append(Deadly.asked)
         if place_of(repo) == before:
             assert read(run) == f"before {last}"
             write(run, f"after {last}")
             done = run("setup", new, "--json")
             assert (done.code, done.json["conflicts"]) == (0, []), done
             assert read(run) == f"after {last}"
-        if not to_folder:
+        if target == "bucket":
             assert run("sync", "--json").json["failed"] == {}
             assert run("verify", "--content").code == 0
         assert read(run).endswith(f" {last}")
         if Deadly.asked < last:
             break
-        if to_folder:
-            assert run("setup", place()).code == 0
-    assert len(asked_at) > 2
+        died += 1
+    assert died > 0
 
 
 def damage(url: str, path: str) -> None:

@@ -19,6 +19,7 @@ from bayou.config.declaration import written
 from bayou.config.locations import Mongo
 from bayou.config.marker import Marker
 from bayou.datastore import abilities
+from bayou.datastore.coordination import open_locks
 from bayou.datastore.datastore import Datastore
 from bayou.datastore.migrating import Migrated, Progress, migrate, set_aside
 from bayou.datastore.moving import Moving
@@ -122,8 +123,13 @@ def set_up(
             synced = _sync(new, wishes, transfers) if new.is_synced else None
             aside = None
             if synced is None or synced.report.stop is None:
-                _switch(plan.found, after)
-                aside = _leave(plan, old.tree, new.tree) if wishes.migrates else None
+                # Whoever runs in the old place comes to his end first, and what he left there comes along.
+                with open_locks(plan.old, notice) as locks, locks.structure():
+                    late = _migrate(old.tree, new.tree, None) if wishes.migrates else migrated
+                    _switch(plan.found, after)
+                    aside = _leave(plan, old.tree, new.tree) if wishes.migrates else None
+                if late.files and synced is not None and late is not migrated:
+                    notice(f"{late.files} files were written meanwhile: the next sync delivers them")
     return SetUp(after, held_data, migrated, aside, synced)
 
 
