@@ -10,19 +10,17 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bayou.catalog import Catalog, Row
 from bayou.config import Settings, urls
+from bayou.datastore.finding import Finding
 from bayou.datastore.modelhandle import ModelHandle
 from bayou.datastore.news import news_of
-from bayou.domain.artifacts import ArtifactKey
 from bayou.domain.models import Model
 from bayou.domain.modeltypes import ModelType
 from bayou.domain.tags import Tags
-from bayou.errors import Corrupt, Denied, ErrorKind, NotFound, UsageError
+from bayou.errors import Corrupt, Denied, ErrorKind, UsageError
 from bayou.repository.content import Given
 from bayou.repository.holdings import Holdings
 from bayou.repository.machines import machine_name
 from bayou.repository.models import Models
-from bayou.repository.reads import latest
-from bayou.repository.reads import version as read_version
 from bayou.repository.record import Record
 from bayou.tree import Tree
 
@@ -93,6 +91,10 @@ class Datastore:
     def machine(self) -> str:
         """This machine's name in records."""
         return machine_name(self.tree)
+
+    @cached_property
+    def _finding(self) -> Finding:
+        return Finding(self)
 
     # Each of these is imported when it is first used: a command needs one of them, and waits for no other.
 
@@ -227,42 +229,15 @@ class Datastore:
 
     def latest(self, model: str, name: str) -> Record:
         """The latest version of a name; of several chains of writers, the one that was written last."""
-        rows = self.catalog.latest(self.namespace, model, name)
-        if not rows or len({row.model for row in rows}) > 1:
-            found = self.find_model(model)
-            by_id = (self.catalog.latest(self.namespace, model.id, name) for model in self.models.chain(found))
-            rows = next(filter(None, by_id), [])
-        if not rows:
-            latest(self.tree, ArtifactKey(self.find_model(model), name))  # which names metadata that cannot be read
-            raise self._no_data(model, name)
-        row = max(rows, key=lambda row: row.artifact.version)
-        for problem in self.catalog.problems_above(row):
-            self.notice(f"version {row.artifact.version} is shown, as {problem.path} cannot be used: {problem.message}")
-        if row.artifact.renamed_to is not None:
-            return self._renamed(row)
-        if row.artifact.is_deleted:
-            raise self._no_data(model, name, ": it was deleted")
-        return self.record(row)
+        return self._finding.latest(model, name)
 
     def version(self, model: str, name: str, version: int) -> Record:
         """A version by its number, which never leads to another name."""
-        key = ArtifactKey(self.find_model(model), name)
-        rows = self.catalog.versions(key, version)
-        if not rows:
-            read_version(self.tree, key, version)  # which names metadata that cannot be read
-            raise self._no_data(model, f"{name} version {version}")
-        return self.record(rows[0])
+        return self._finding.version(model, name, version)
 
     def versions(self, model: str, name: str) -> list[Record]:
         """All versions of a name, newest first."""
-        found = self.find_model(model)
-        rows = self.catalog.versions(ArtifactKey(found, name))
-        if not rows:
-            by_id = (self.catalog.versions(ArtifactKey(each, name)) for each in self.models.chain(found))
-            rows = next(filter(None, by_id), [])
-        if not rows:
-            raise self._no_data(model, name)
-        return [self.record(row) for row in rows]
+        return self._finding.versions(model, name)
 
     def query(  # noqa: PLR0913 - what a question is made of
         self,
@@ -324,11 +299,7 @@ class Datastore:
 
     def find_model(self, reference: str) -> Model:
         """The model that is meant by its name, by TYPE/NAME, by its id or by the beginning of that."""
-        known = self._known_models(reference)
-        if known:
-            return self.models.meant(reference, known)
-        self.catalog.current(self.progress)
-        return self.models.meant(reference, [*self._known_models(), *self.models.all()])
+        return self._finding.model(reference)
 
     def record(self, row: Row) -> Record:
         """Content that is not here is fetched when it is read."""
@@ -393,27 +364,3 @@ class Datastore:
 
     def _handle(self, model: Model) -> ModelHandle:
         return ModelHandle(self, model.type, model.name or model.id)
-
-    def _known_models(self, reference: str | None = None) -> list[Model]:
-        """The models that have data: all, or those whose name, or whose id, begins or ends the reference."""
-        name = None if reference is None else reference.rpartition("/")[2]
-        condition, parameters = "namespace = ? AND is_latest = 1", [self.namespace]
-        if name is not None:
-            condition += " AND (model_name = ? OR model_id = ?)"
-            parameters += [name, name]
-        rows = self.catalog.select(condition, parameters, columns=("DISTINCT type", "model_id", "model_name"))
-        return [Model(ModelType(kind), model_id, called or None) for kind, model_id, called in rows]
-
-    def _renamed(self, row: Row) -> Record:
-        found = latest(self.tree, ArtifactKey(row.model, row.artifact.name))
-        if found is None or found.artifact.is_deleted:
-            raise self._no_data(str(row.model), row.artifact.name, f": it was renamed to {row.artifact.renamed_to!r}")
-        key, artifact = found
-        return self.record(Row(self.namespace, key.model, artifact, is_latest=True, hydrated=True, row=0))
-
-    def _no_data(self, model: str, name: str, why: str = "") -> NotFound:
-        return NotFound(
-            f"there is no data {name!r} of the model {model!r}{why}",
-            kind=ErrorKind.DATA_MISSING,
-            remedy="List what is there: bayou data list.",
-        )
