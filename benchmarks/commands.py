@@ -58,7 +58,9 @@ class Cost(NamedTuple):
 def once(arguments: tuple[str, ...], folder: Path) -> Cost:
     command = Path(sys.executable).with_name("bayou")
     line = [str(command), *arguments] if arguments else [sys.executable, "-c", "pass"]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SWAMP_", "BAYOU_"))}
+    # Nor what keeps Python from keeping what it compiled: an installed command is not compiled each time.
+    own = ("SWAMP_", "BAYOU_", "PYTHONDONTWRITEBYTECODE")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     clock, cpu = time.perf_counter(), children_cpu()
     subprocess.run(line, cwd=folder, env=environment, check=True, capture_output=True)  # noqa: S603 - our own commands
     return Cost((time.perf_counter() - clock) * 1000, (children_cpu() - cpu) * 1000)

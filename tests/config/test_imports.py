@@ -15,10 +15,12 @@ print(*sorted({"yaml", "obstore", "importlib.metadata"} & sys.modules.keys()))
 """
 
 
-@pytest.mark.parametrize(("marker", "imported"), [(False, ""), (True, "yaml")])
-def test_yaml_is_imported_when_a_marker_is_read_and_not_before(tmp_path: Path, marker: bool, imported: str) -> None:  # noqa: FBT001 - a row of the table
-    if marker:
-        (tmp_path / ".swamp.yaml").write_text("repoId: a\n")
+@pytest.mark.parametrize(
+    ("marker", "imported"), [(None, ""), ('repoId: "a"\ntools:\n  - codex\n', ""), ("# ours\nrepoId: a\n", "yaml")]
+)
+def test_yaml_is_imported_when_a_marker_takes_a_parser(tmp_path: Path, marker: str | None, imported: str) -> None:
+    if marker is not None:
+        (tmp_path / ".swamp.yaml").write_text(marker)
     command = [sys.executable, "-c", _PROGRAM, str(tmp_path), "s3://lake"]
     answer = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own program
     assert answer.stdout.strip() == imported
