@@ -227,6 +227,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", action="append", choices=["rebuild", "questions"])
     arguments = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # workers would compile all that they import, each time
     if "rebuild" in (arguments.only or ["rebuild"]):
         race_rebuild(arguments.versions, arguments.rounds)
     if "questions" in (arguments.only or ["questions"]):

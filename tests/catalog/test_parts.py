@@ -15,6 +15,11 @@ from bayou.tree.names import artifact_of as parsed
 from bayou.wire import metadata
 
 KEY = key_of()
+GONE = """
+DELETE FROM tag WHERE artifact = :row;
+DELETE FROM attribute WHERE artifact = :row;
+DELETE FROM artifact WHERE row = :row
+"""
 WORDS = st.sampled_from(["x", "workflowRunId", 'a"b', "\n", "createdAt: ", "é", ""])
 
 
@@ -38,9 +43,10 @@ def test_a_build_through_workers_gives_the_rows_of_one_without(files: Files, cat
     fill(files)
     taken: list[int] = []
 
-    def counted(*given: Any) -> int | None:  # noqa: ANN401
-        taken.append(take_over(*given) or 0)
-        return taken[-1]
+    def counted(*given: Any) -> parts.Taken:  # noqa: ANN401
+        done = take_over(*given)
+        taken.append(done.changed)
+        return done
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(parts, "take_over", counted)
@@ -91,28 +97,41 @@ def test_what_others_did_since_a_part_was_made_counts(
         assert contents(catalog) == rebuilt(files, files.root / "new.db")
 
 
+@pytest.mark.usefixtures("crew")
 def test_a_rebuild_writes_what_differs_and_nothing_else(files: Files, catalog: Catalog) -> None:
-    for number in range(3):
+    for number in range(7):
         for _ in range(2):
             files.write(key_of(f"state-{number}"), b'{"a":1.0,"b":[]}')
+    (files.folder(key_of("state-6")) / str(files.claim(key_of("state-6"))) / "metadata.yaml").write_bytes(b"name: [")
     files.age()
     catalog.sweep()
     right = contents(catalog)
-    assert catalog.rebuild().changed == 0
+
+    def sequences() -> dict[str, int]:
+        return dict(catalog._stream("SELECT name, sequence FROM name", ()))
+
+    before = sequences()
     spoilt = (
-        "UPDATE artifact SET tags = '{}' WHERE row = 1",
-        "UPDATE tag SET value = 'other' WHERE artifact = 2 AND key = 'modelName'",
-        "DELETE FROM tag WHERE artifact = 3",
-        "DELETE FROM attribute WHERE artifact = 4 AND key = 'a'",
-        "UPDATE attribute SET kind = 'int' WHERE artifact = 5 AND key = 'a'",
-        "UPDATE artifact SET model_id = 'other' WHERE row = 6",
+        "UPDATE artifact SET tags = '{}' WHERE row = :row",
+        "UPDATE tag SET value = 'other' WHERE artifact = :row AND key = 'modelName'",
+        "DELETE FROM tag WHERE artifact = :row",
+        "INSERT INTO attribute VALUES(:row, 'more', 'int', 1)",
+        "UPDATE attribute SET kind = 'int' WHERE artifact = :row AND key = 'a'",
+        GONE,
+        "UPDATE artifact SET model_id = 'other' WHERE row = :row",
+        "UPDATE problem SET message = 'other'",
+        "UPDATE name SET marker = 1 WHERE name_row = (SELECT name_row FROM artifact WHERE row = :row)",
     )
     for sql in spoilt:
+        (row,) = next(catalog.select("name = 'state-6'", columns=("row",)))
         with catalog._database.writing() as connection:
-            connection.execute(sql)
-        assert contents(catalog) != right
-        assert catalog.rebuild().changed == 1
+            connection.execute(sql, {"row": row})
+        catalog.rebuild()
         assert contents(catalog) == right
+        after = sequences()
+        # And the first, which no worker looks at.
+        assert {name for name in after if after[name] != before[name]} == {"state-0", "state-6"}, sql
+        before = after
 
 
 @st.composite

@@ -8,6 +8,7 @@ import pytest
 
 from bayou.catalog import Catalog, looking
 from bayou.catalog.looking import Task, look_at_all
+from bayou.catalog.reading import Known
 from bayou.testing.catalogs import Files, contents, key_of, rebuilt
 
 HAMMER = """
@@ -87,10 +88,8 @@ def tasks(files: Files, count: int) -> list[Task]:
     for number in range(count):
         files.write(key_of(f"state-{number:03}"))
     files.age()
-    return [
-        Task(str(key_of().model.type), key_of().model.id, f"state-{number:03}", {}, is_new=False)
-        for number in range(count)
-    ]
+    known = {9: Known(0, hydrated=True, streaming=False)}  # else it would come in a part
+    return [Task(str(key_of().model.type), key_of().model.id, f"state-{number:03}", known) for number in range(count)]
 
 
 def test_workers_find_what_we_would(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:

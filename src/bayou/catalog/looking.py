@@ -45,8 +45,7 @@ class Task(NamedTuple):
     model_id: str
     name: str
     known: dict[int, Known]
-    is_new: bool
-    """Whether it is in no tables."""
+    """Nothing where all of it is to be read, be it known or new."""
 
 
 class Answer(NamedTuple):
@@ -59,7 +58,7 @@ class Answer(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """One for each task, and the rows of those names that are new."""
+    """One for each task, and the rows of those names of which all was read."""
 
     each: list[Answer]
     part: bytes | None = None
@@ -113,15 +112,15 @@ def answers(tree: Tree, tasks: Sequence[Task]) -> Answers:
 
 
 def _with_part(namespace: str, tasks: Sequence[Task], given: Answers) -> Answers:
-    new = {
+    whole = {
         number: (key_at(task.type, task.model_id, task.name), answer.found)
         for number, (task, answer) in enumerate(zip(tasks, given.each, strict=True))
-        if task.is_new and answer.found is not None
+        if not task.known and answer.found is not None
     }
-    if not new:
+    if not whole:
         return given
-    each = [Answer(None, in_part=True) if number in new else answer for number, answer in enumerate(given.each)]
-    return Answers(each, parts.make(namespace, new.values()))
+    each = [Answer(None, in_part=True) if number in whole else answer for number, answer in enumerate(given.each)]
+    return Answers(each, parts.make(namespace, whole.values()))
 
 
 def _answer(tree: Tree, task: Task) -> Answer:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import apsw
 
-from bayou.catalog.comparing import without_same
 from bayou.catalog.database import Database
 from bayou.catalog.reading import Found, Hint, changed_ns, read_hinted, read_name
 from bayou.catalog.storing import NameState, Recalled, Storing, moment_of, recall, state_of
@@ -66,7 +65,7 @@ def store(connection: apsw.Connection, tree: Tree, names: Iterable[Looked]) -> i
         is_late = moment_of(connection, tree.namespace, looked.key) != looked.before.moment
         key, before, found = look_within(connection, tree, looked.key) if is_late else looked
         if found is not None:
-            storing.store(key, before, without_same(connection, tree.namespace, key, before, found))
+            storing.store(key, before, found)
         elif before.state is not None:
             storing.drop(before.state)
     storing.flush()

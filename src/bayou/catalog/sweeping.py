@@ -131,14 +131,14 @@ class Sweeping:
                     self._store(batch)
                     batch, versions = [], 0
             if answers.part is not None:
-                self._take_over(answers.part, [(task, before) for task, answer, before in seen if answer.in_part])
+                self._take_over(answers.part, [(_key(task), before) for task, answer, before in seen if answer.in_part])
         self._store(batch)
 
     def _named(self, keys: Iterable[ArtifactKey]) -> Iterator[Task]:
         for key in keys:
             before = self._recall(key)
             self._before.append(before)
-            yield Task(*_told(key), before.known, is_new=before.state is None)
+            yield Task(*_told(key), before.known)
 
     def _start(self) -> dict[str, ModelState]:
         with self._database.reading() as connection:
@@ -161,7 +161,7 @@ class Sweeping:
             for key, before in self._changed_in(walk, folder):
                 self._before.append(before)
                 of_versions = {} if self._eyes is Eyes.AFRESH else before.known
-                yield Task(*_told(key), of_versions, is_new=before.state is None)
+                yield Task(*_told(key), of_versions)
 
     def _changed_in(self, walk: Walk, folder: ModelFolder) -> Iterator[tuple[ArtifactKey, Recalled]]:
         with self._database.reading() as connection:
@@ -207,13 +207,11 @@ class Sweeping:
             self._write(work)
             self._progress(self._looked, None)
 
-    def _take_over(self, part: bytes, names: Sequence[tuple[Task, Recalled]]) -> None:
+    def _take_over(self, part: bytes, names: Sequence[tuple[ArtifactKey, Recalled]]) -> None:
         def work(connection: apsw.Connection) -> None:
-            changed = parts.take_over(connection, min(before.drops for _, before in names))
-            if changed is None:
-                again = [look_within(connection, self._tree, _key(task)) for task, _ in names]
-                changed = store(connection, self._tree, again)
-            self._changed += changed
+            changed, late = parts.take_over(connection, self._tree.namespace, names)
+            again = [look_within(connection, self._tree, key) for key in late]
+            self._changed += changed + (store(connection, self._tree, again) if again else 0)
 
         with self._database.beside(parts.PART, part):
             self._write(work)
