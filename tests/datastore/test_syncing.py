@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,8 @@ import bayou
 from bayou.config import Hydration, marker, newrepo
 from bayou.datastore.setup import Wishes, set_up
 from bayou.errors import Denied, ErrorKind, NotFound, Unavailable, UsageError
+from bayou.locks import LockLost
+from bayou.sync import pushing
 from bayou.testing.servers import Server
 
 Place = Callable[[Server], str]
@@ -318,3 +321,53 @@ def test_a_run_that_cannot_commit_in_time_keeps_what_it_produced(repo: Path, url
             elsewhere.submit(other.coordination.locks.commit().__enter__).result()
         assert any("what was produced waits on this machine" in said for said in heard)
         assert ds.syncing.standing().dirty
+
+
+def test_a_run_that_loses_its_lock_while_it_uploads_commits_nothing(
+    repo: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect(repo, url)
+    prepare = pushing.prepare
+    with bayou.open(repo) as ds:
+        with ds.model("aws/ec2/vpc", "prod").run("create") as first:
+            first.write("state", {"status": "ok"})
+        run = ds.model("aws/ec2/vpc", "prod").run("create")
+
+        async def overtaken(*given: Any) -> Any:  # noqa: ANN401 - passed on
+            prepared = await prepare(*given)
+            (model, _) = await asyncio.to_thread(ds.coordination.locks.status)
+            assert await asyncio.to_thread(ds.coordination.locks.release_by_force, model.lock_key, model.nonce)
+            for lease in list(ds.coordination.locks._leases()._hearts):
+                await ds.coordination.locks._heart.call(lease.prove())
+            return prepared
+
+        def execute() -> None:
+            with run:
+                run.write("state", {"status": "late"})
+
+        with monkeypatch.context() as patched:
+            patched.setattr(pushing, "prepare", overtaken)
+            with pytest.raises(LockLost, match="what was produced waits on this machine"):
+                execute()
+        assert ds.syncing.standing().dirty
+    with bayou.open(connect(repo.parent / "other", url)) as other:
+        assert other.latest("prod", "state").attributes == {"status": "ok"}
+
+
+def test_whoever_reads_waits_for_nobody(repo: Path, url: str) -> None:
+    """Neither for a run nor for a structural command, and not for those who wait for them."""
+    connect(repo, url)
+    other = connect(repo.parent / "other", url)
+    write(repo, "ok")
+    with bayou.open(repo) as ds, bayou.open(other, lock_timeout=0) as reader:
+        ds.push()
+        for held in (ds.coordination.alone(), ds.model("aws/ec2/vpc", "prod").run("create")):
+            with held, ThreadPoolExecutor(1) as elsewhere:
+
+                def read() -> None:
+                    assert reader.pull(lazy=True).is_complete
+                    assert reader.latest("prod", "state").attributes == {"status": "ok"}
+                    assert reader.query('attributes.status == "ok"', hydrate=True).total == 1
+                    assert reader.syncing.plan().steps == []
+
+                elsewhere.submit(read).result()

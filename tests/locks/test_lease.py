@@ -532,3 +532,17 @@ async def test_on_a_store_without_conditions_the_dead_are_replaced_and_an_overwr
     assert not await lease.prove()
     with pytest.raises(Conflict):
         await SingleWriterCells(store).create(KEY, b"x")
+
+
+async def test_a_wait_ends_however_little_is_left_of_it() -> None:
+    """What is left may be so little that no clock moves by it."""
+
+    async def wait() -> None:
+        patience = Patience(5, clock=clock.now)
+        for _ in range(100):
+            await patience.pause(State(None, "k"))
+
+    for number in range(100):
+        await asyncio.sleep(0.1 + number / 7)
+        with pytest.raises(LockBusy):
+            await wait()

@@ -30,9 +30,13 @@ def exchange(datastore: "Datastore", local: Local, *, lazy: bool) -> Exchange:
         datastore.catalog.catch_up()
 
     async def after(scope: Scope, hold: Hold) -> None:
-        if not await hold.still_held():
-            hold.check()
-        report = await _sync(Job(pulls=False, scope=scope, seconds=seconds), "what was produced waits on this machine")
+        async def fence() -> None:
+            if not await hold.still_held():
+                hold.check()
+
+        await fence()
+        job = Job(pulls=False, scope=scope, seconds=seconds, fence=fence)
+        report = await _sync(job, "what was produced waits on this machine")
         for path, why in list(report.failed.items())[:_SHOWN] if report else ():
             datastore.notice(f"{path} waits on this machine: {why}")
         if report is not None and report.stop is not None:

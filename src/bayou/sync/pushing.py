@@ -4,7 +4,7 @@ Only the commit needs the global lock, and only for as long as it takes to merge
 changed in between contests single changes, which are planned anew; the rest is committed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from uuid import UUID
@@ -31,6 +31,7 @@ from bayou.wire import metadata
 from bayou.wire.times import to_text
 
 PUSHING = COMING | GOING
+Fence = Callable[[], Awaitable[None]]
 _VERSIONS = frozenset({Kind.VERSION, Kind.STREAM})
 
 
@@ -82,13 +83,15 @@ async def prepare(ends: Ends, planned: Planned, report: Report) -> Prepared:
     return Prepared(planned, tuple(works), phase.objects, changeset)
 
 
-async def commit(ends: Ends, prepared: Prepared, report: Report) -> Commit | None:
+async def commit(ends: Ends, prepared: Prepared, report: Report, fence: Fence | None = None) -> Commit | None:
     """Let the index list what was prepared, and the base say so. None: there was nothing to list."""
     if not prepared.changeset.changes and not ends.remote.owes:
         return None
     async with ends.locks.commit() as hold:
         if not await hold.still_held():
             raise Conflict("the lock was lost before the commit began", kind=ErrorKind.LOCK_LOST)
+        if fence is not None:
+            await fence()
         done = await ends.remote.commit(prepared.changeset, lambda: hold.seems_held, follows_ours=hold.follows_ours)
     committed = set(map(id, done.committed))
     works = [work for work in prepared.works if id(work.change) in committed]

@@ -23,6 +23,7 @@ from bayou.sync.merging import merge
 from bayou.sync.planning import Planned, There, store_time
 from bayou.sync.pointing import settle_here
 from bayou.sync.pulling import pull
+from bayou.sync.pushing import Fence
 from bayou.sync.report import Report
 from bayou.sync.reports import Outcome
 from bayou.sync.scan import Scan
@@ -48,6 +49,8 @@ class Job:
     seconds: float | None = None
     allowed: float | None = None
     """Of which `seconds` are left, where this is a part of something longer."""
+    fence: Fence | None = None
+    """Raises where what is pushed was written under locks that are somebody else's by now."""
 
     @property
     def name(self) -> str:
@@ -188,7 +191,7 @@ class Sync:
         if job.pulls:
             await settle_here(ends, planned, report)
         agree(ends, self.agreed, planned, pulled=job.pulls)
-        done = await pushing.commit(ends, prepared, report) if prepared is not None else None
+        done = await pushing.commit(ends, prepared, report, job.fence) if prepared is not None else None
         contested = done.contested if done is not None else ()
         if done is not None:
             agree_after(ends, self.agreed, planned, done)
