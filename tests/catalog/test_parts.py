@@ -119,6 +119,7 @@ def test_a_rebuild_writes_what_differs_and_nothing_else(files: Files, catalog: C
         "UPDATE attribute SET kind = 'int' WHERE artifact = :row AND key = 'a'",
         GONE,
         "UPDATE artifact SET model_id = 'other' WHERE row = :row",
+        "UPDATE attribute SET value = x'ff00' WHERE artifact = :row AND key = 'a'",
         "UPDATE problem SET message = 'other'",
         "UPDATE name SET marker = 1 WHERE name_row = (SELECT name_row FROM artifact WHERE row = :row)",
     )
@@ -132,6 +133,23 @@ def test_a_rebuild_writes_what_differs_and_nothing_else(files: Files, catalog: C
         # And the first, which no worker looks at.
         assert {name for name in after if after[name] != before[name]} == {"state-0", "state-6"}, sql
         before = after
+
+
+def test_a_database_beside_the_catalog_is_let_go_whatever_happens(catalog: Catalog) -> None:
+    part = parts.make("", [])
+    database = catalog._database
+
+    def interrupted() -> None:
+        with database.beside("part", part), database.alone() as connection:
+            under_way = connection.execute("SELECT 1 FROM part.sqlite_schema")
+            raise ZeroDivisionError(under_way)
+
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            interrupted()
+    with database.beside("part", part), database.writing() as connection:
+        assert "part" in connection.db_names()
+    assert "part" not in connection.db_names()
 
 
 @st.composite

@@ -85,13 +85,15 @@ class Database:
     def beside(self, name: str, content: bytes) -> Iterator[None]:
         """Let transactions of this thread find another database, in memory, by this name."""
         with self.alone() as connection:
+            if name in connection.db_names():
+                connection.execute(f"DETACH {name}")
             connection.execute(f"ATTACH ':memory:' AS {name}")
             try:
                 connection.deserialize(name, content)
                 yield
             finally:
-                # One that was found to be damaged is closed.
-                with suppress(apsw.ConnectionClosedError):
+                # One that was found to be damaged is closed. Where a statement was interrupted, the next one does it.
+                with suppress(apsw.ConnectionClosedError, apsw.SQLError):
                     connection.execute(f"DETACH {name}")
 
     @contextmanager

@@ -29,8 +29,10 @@ def _each(table: str, columns: Iterable[str]) -> str:
     return ", ".join(f"{table}.{column}" for column in columns)
 
 
-def _all(columns: str, rows: str) -> str:
-    return f"(SELECT json_group_array(json_array({columns})) FROM {rows})"
+def _all(columns: Sequence[str], rows: str) -> str:
+    """All these rows as one text. What is damaged may hold anything, and `quote` takes all of it."""
+    row = " || ' ' || ".join(f"quote({column})" for column in columns)
+    return f"(SELECT group_concat({row}) FROM {rows})"
 
 
 _COLUMNS = (*OF_NAME, *OF_METADATA, *OF_FILES)
@@ -45,14 +47,14 @@ _PAIR = (
     WHERE ({_each("p", _FOLDER)}) IS ({_each("m", _FOLDER)})""",
     f"""DELETE FROM {PART}.pair WHERE (SELECT count(*) FROM {PART}.artifact WHERE name_row = theirs)
     IS NOT (SELECT count(*) FROM main.artifact WHERE name_row = ours)
-    OR {_all("path, message, version", f"{PART}.problem WHERE name_row = theirs")}
-    IS NOT {_all("path, message, version", "main.problem WHERE name_row = ours")}""",
+    OR {_all(("path", "message", "version"), f"{PART}.problem WHERE name_row = theirs")}
+    IS NOT {_all(("path", "message", "version"), "main.problem WHERE name_row = ours")}""",
     f"""DELETE FROM {PART}.pair WHERE theirs IN (SELECT a.name_row FROM {_VERSIONS}
     WHERE ({_each("a", _COLUMNS)}) IS NOT ({_each("m", _COLUMNS)})
-    OR {_all("key, value", f"{PART}.tag WHERE artifact = a.row")}
-    IS NOT {_all("key, value", "main.tag WHERE artifact = m.row")}
-    OR {_all("key, kind, value", f"{PART}.attribute WHERE artifact = a.row")}
-    IS NOT {_all("key, kind, value", "main.attribute WHERE artifact = m.row")})""",
+    OR {_all(("key", "value"), f"{PART}.tag WHERE artifact = a.row")}
+    IS NOT {_all(("key", "value"), "main.tag WHERE artifact = m.row")}
+    OR {_all(("key", "kind", "value"), f"{PART}.attribute WHERE artifact = a.row")}
+    IS NOT {_all(("key", "kind", "value"), "main.attribute WHERE artifact = m.row")})""",
     f"DELETE FROM {PART}.name WHERE name_row IN (SELECT theirs FROM {PART}.pair)",
 )
 _LEFT_OUT = (
