@@ -37,7 +37,7 @@ async def list_all(target: End, plan: Plan, source: Source, before: Target, *, s
     arrived = {path: entry for path, entry in entries.items() if entry is not None}
     if target.is_folder:
         await _sweep(target, plan.gone, manifest)
-        await target.pages.settle(arrived.keys() | plan.done.keys())
+        await _settle(target, arrived.keys() | plan.done.keys(), plan, plan.gone.keys())
         return Listed(len(arrived), len(plan.gone), frozenset(), frozenset())
     units = _units(arrived)
     held_back = {
@@ -67,7 +67,7 @@ async def list_all(target: End, plan: Plan, source: Source, before: Target, *, s
         done = await target.remote.commit(Changeset(target.namespace, tuple(changes), on=head.token), still_held)
         contested = frozenset(path for contest in done.contested for path in contest.change.paths)
     listed = arrived.keys() - held_back - contested
-    await target.pages.settle(listed | plan.done.keys())
+    await _settle(target, listed | plan.done.keys(), plan, plan.gone.keys() - contested)
     return Listed(len(listed), len(plan.gone.keys() - contested), contested, frozenset(held_back))
 
 
@@ -90,6 +90,14 @@ def _units(paths: Collection[str]) -> Mapping[str, list[str]]:
 def _lacks(path: str, arrived: Collection[str], plan: Plan, source: Source) -> bool:
     """Whether the source has it, and it is neither there nor has arrived now."""
     return path in source.entries and path not in arrived and path not in plan.done
+
+
+async def _settle(target: End, listed: Collection[str], plan: Plan, gone: Collection[str]) -> None:
+    """Write down what both ends agree on now, and what they agree on no more."""
+    void = {*gone, *plan.strays, *plan.forgotten}
+    await target.pages.settle(listed, void)
+    if gone or plan.forgotten:
+        await target.pages.forget(void)
 
 
 async def _take_over(target: End, source: Source, before: Target, plan: Plan) -> None:

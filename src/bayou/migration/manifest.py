@@ -57,18 +57,29 @@ class Pages:
         ]
         return Manifest(copied, listed, begun)
 
-    async def settle(self, listed: Container[str]) -> None:
-        """These are listed now; what else was copied still waits."""
+    async def settle(self, listed: Container[str], void: Container[str]) -> None:
+        """These are listed now; what else was copied still waits, but for what is void."""
         for name in await self._names(_BEGUN):
-            if all(one.path in listed for one in await self._read([name])):
+            if all(one.path in listed or one.path in void for one in await self._read([name])):
                 await self.store.delete(name)
         names = await self._names(_COPIED)
-        carried = sorted(await self._read(names), key=lambda one: one.path)
-        for folder, of_folder in ((_LISTED, True), (_COPIED, False)):
-            rows = [one for one in carried if (one.path in listed) is of_folder]
-            for start in range(0, len(rows), _MOST):
-                names = [name for name in names if name != await self._write(folder, rows[start : start + _MOST])]
-        await each(_WIDTH, names, self.store.delete)
+        rows = [one for one in await self._read(names) if one.path not in void]
+        kept = await self._write_all(_LISTED, [one for one in rows if one.path in listed])
+        kept |= await self._write_all(_COPIED, [one for one in rows if one.path not in listed])
+        await each(_WIDTH, set(names) - kept, self.store.delete)
+
+    async def forget(self, void: Container[str]) -> None:
+        """What was listed of these is at neither end any more."""
+        for name in await self._names(_LISTED):
+            rows = await self._read([name])
+            rest = [one for one in rows if one.path not in void]
+            if len(rest) < len(rows):
+                await self._write_all(_LISTED, rest)
+                await self.store.delete(name)
+
+    async def _write_all(self, folder: str, carried: Sequence[Carried]) -> set[str]:
+        rows = sorted(carried, key=lambda one: one.path)
+        return {await self._write(folder, rows[start : start + _MOST]) for start in range(0, len(rows), _MOST)}
 
     async def _write(self, folder: str, carried: Sequence[Carried]) -> str:
         body = form.encode_piece(carried)

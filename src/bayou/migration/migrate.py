@@ -53,7 +53,8 @@ class Outcome:
         now = self.last.plan
         spoilt = {classify(path).key for path in (*self.faults, *now.differing, *now.theirs)}
         waiting = {path for path in now.ready if classify(path).key not in spoilt}
-        return (now.copies.keys() - self.faults.keys()) | waiting | now.gone.keys() | now.strays
+        rest = now.gone.keys() | now.strays | now.unsaid | now.forgotten
+        return (now.copies.keys() - self.faults.keys()) | waiting | rest
 
     @property
     def differing(self) -> frozenset[str]:

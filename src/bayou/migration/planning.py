@@ -67,6 +67,10 @@ class Plan:
     """Deleted at the source, on purpose, since it was carried."""
     strays: frozenset[str]
     """Copied, never listed, and at the source no more."""
+    unsaid: frozenset[str] = frozenset()
+    """Listed, and the manifest does not say so: whoever was to write it down did not live to."""
+    forgotten: frozenset[str] = frozenset()
+    """At neither end any more: what was agreed on is void."""
 
     @property
     def size(self) -> int:
@@ -75,7 +79,7 @@ class Plan:
     @property
     def is_empty(self) -> bool:
         """Whether the target is as it is to be."""
-        return not (self.copies or self.ready or self.gone or self.strays)
+        return not (self.copies or self.ready or self.gone or self.strays or self.unsaid or self.forgotten)
 
 
 def plan(source: Source, target: Target, manifest: Manifest) -> Plan:
@@ -100,7 +104,18 @@ def plan(source: Source, target: Target, manifest: Manifest) -> Plan:
         else:
             copies[path] = entry
     gone, strays = _gone(source, target, manifest)
-    return Plan(copies, ready, done, frozenset(theirs), frozenset(differing), gone, strays)
+    agreed_on = manifest.copied.keys() | manifest.listed.keys()
+    return Plan(
+        copies,
+        ready,
+        done,
+        frozenset(theirs),
+        frozenset(differing),
+        gone,
+        strays,
+        unsaid=frozenset(done.keys() & manifest.copied.keys()),
+        forgotten=frozenset(agreed_on - source.entries.keys() - target.listed.keys() - strays),
+    )
 
 
 def content_of(entry: Entry, manifest: Manifest) -> ContentId | None:
