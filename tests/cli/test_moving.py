@@ -141,6 +141,8 @@ def test_a_place_of_others_and_one_that_is_away_are_refused(
     before = place_of(repo)
     refused = run("setup", taken, "--json")
     assert (refused.code, "holds data already" in json.loads(refused.err)["error"]) == (1, True)
+    late = run("setup", place(), "--timeout", "0")
+    assert (late.code, "goes on where it stopped" in late.err) == (75, True)
     for arguments in (("--skip-migration",), ("--namespace", "infra"), ("--from", old)):
         assert run("setup", place(), *arguments).code == 2
     assert place_of(repo) == before
@@ -251,14 +253,14 @@ def test_one_that_is_killed_goes_on_and_until_the_switch_the_repo_works_as_befor
             done = run("setup", new, "--json")
             assert (done.code, done.json["conflicts"]) == (0, []), done
             assert read(run) == f"after {last}"
-        if target == "bucket":
-            assert run("sync", "--json").json["failed"] == {}
-            assert run("verify", "--content").code == 0
         assert read(run).endswith(f" {last}")
         if Deadly.asked < last:
             break
         died += 1
     assert died > 0
+    if target == "bucket":
+        assert run("sync", "--json").json["failed"] == {}
+        assert run("verify", "--content").code == 0
 
 
 def damage(url: str, path: str) -> None:
