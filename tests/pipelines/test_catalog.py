@@ -1,6 +1,7 @@
 """The catalog in Parquet: the same rows as the data source has, kept up to date by reading only what changed."""
 
 import asyncio
+import os
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,33 @@ def test_other_tools_read_it(spark: SparkSession, tmp_path: Path) -> None:
     table = pq.read_table(folder, columns=["model_name", "version", "created"])
     assert table.num_rows == len(direct(spark, tmp_path))
     assert spark.read.parquet(str(folder)).filter("is_latest").count() == 15
+
+
+def test_a_file_outlives_the_manifest_that_named_it_by_one_more(spark: SparkSession, tmp_path: Path) -> None:
+    def files() -> set[Path]:
+        return set((tmp_path / "_control/bayou/catalog").rglob("*.parquet"))
+
+    put(tmp_path, FILES, Format.DUAL)
+    run(spark, tmp_path)
+    (first,) = files()
+    os.utime(first, (0, 0))
+    put(tmp_path, version(model(1), "new", 1, {"n": 1}))
+    run(spark, tmp_path)
+    assert first in files()
+    assert len(files()) == 2
+    put(tmp_path, version(model(1), "new", 2, {"n": 2}))
+    run(spark, tmp_path)
+    assert first not in files()
+
+
+def test_damaged_metadata_is_a_row_that_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    put(tmp_path, FILES, Format.SHARDED)
+    (tmp_path / "data/aws/vpc/id-1/state-0/1/metadata.yaml").write_bytes(b"rotten")
+    (tmp_path / "data/aws/vpc/id-2/state-0/1/metadata.yaml").unlink()
+    run(spark, tmp_path)
+    damaged = [(row["model_id"], row["version"]) for row in held(tmp_path) if row["problem"] is not None]
+    assert damaged == [("id-1", 1), ("id-2", 1)]
+    assert held(tmp_path) == direct(spark, tmp_path)
 
 
 def test_of_nothing_there_is_an_empty_catalog(spark: SparkSession, tmp_path: Path) -> None:

@@ -204,6 +204,22 @@ def test_a_name_that_was_written_meanwhile_is_left_alone(spark: SparkSession, tm
     assert left == {f"data/aws/vpc/id-1/{place}/raw" for place in ("one/2", "two/1", "two/2", "two/3")}
 
 
+def test_a_name_with_a_version_that_cannot_be_read_is_left_alone(spark: SparkSession, tmp_path: Path) -> None:
+    files: dict[str, bytes] = {}
+    for name in ("one", "two"):
+        for number in (1, 2, 3):
+            files |= version(model(1), name, number, {}, keep=1)
+    put(tmp_path, files)
+    (tmp_path / "data/aws/vpc/id-1/two/1/metadata.yaml").write_bytes(b"rotten")
+    done = run(spark, tmp_path)
+    assert (done.figures["versions"], done.figures["committed"], done.figures["changedMeanwhile"]) == (3, 2, 1)
+    assert {path for path in files if "/two/" in path} <= index_of(tmp_path)
+
+
+def test_of_nothing_nothing_goes(spark: SparkSession, tmp_path: Path) -> None:
+    assert set(run(spark, tmp_path).figures.values()) == {0}
+
+
 def _raw(going: Iterable[tuple[str, str, int]]) -> list[str]:
     return [f"data/aws/vpc/{model_id}/{name}/{number}/raw" for model_id, name, number in going]
 

@@ -127,6 +127,17 @@ def test_a_scrub_names_what_is_missing_corrupt_and_listed_nowhere(spark: SparkSe
     assert contents(tmp_path) == before
 
 
+def test_of_nothing_and_of_one_version_there_is_nothing_to_put_right(spark: SparkSession, tmp_path: Path) -> None:
+    for job in (scrub, index):
+        assert set(job.run(context(spark, tmp_path)).figures.values()) == {0}
+    files = version(model(1), "only", 1, {})
+    put(tmp_path, files, Format.SHARDED)
+    found = scrub.run(context(spark, tmp_path)).figures
+    assert (found["ok"], found["damaged"], found["orphans"]) == (2, 0, 0)
+    assert index.run(context(spark, tmp_path)).figures["hashed"] == 0
+    assert listed(tmp_path).keys() == files.keys()
+
+
 def test_a_dry_scrub_reads_no_object(spark: SparkSession, tmp_path: Path) -> None:
     files = damaged(tmp_path)
     report = scrub.run(context(spark, tmp_path, dry_run=True))

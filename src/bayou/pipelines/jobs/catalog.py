@@ -2,7 +2,7 @@
 
 import io
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -34,7 +34,7 @@ JOB = "catalog"
 _COLUMNS = {"namespace": "string", "bucket": "string", "file": "string", "rows": "bigint", "read": "bigint"}
 _TABLE = table_of("artifacts").columns | {"part": "string"}
 _KEPT = timedelta(hours=1)
-"""How long a file outlives the manifest that named it: somebody may be reading."""
+"""How long a file that no manifest names is left alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,13 +209,15 @@ async def commit(namespace: str, plan: Plan, made: Mapping[tuple[str, str], Any]
             "somebody else brought the catalog up to date meanwhile",
             remedy="Nothing is lost; run it again if you like.",
         ) from None
-    await _sweep(store, namespace, after)
+    await _sweep(store, namespace, (plan.manifest, after))
     return after
 
 
-async def _sweep(store: Store, namespace: str, manifest: Manifest) -> None:
-    """Remove the files that no manifest has named for some time, by the store's clock."""
-    named = {catalogs.key_of(namespace, file.file) for file in manifest.files.values()}
+async def _sweep(store: Store, namespace: str, manifests: Iterable[Manifest]) -> None:
+    """Remove files that neither this manifest names nor the one before, which somebody may be reading. What is young,
+    by the store's clock, may be about to be named.
+    """
+    named = {catalogs.key_of(namespace, file.file) for one in manifests for file in one.files.values()}
     key = catalogs.key_of(namespace, "manifest.json")
     now = (await store.head(key)).modified
     pages = [page async for page in store.list(key.rpartition("/")[0])]
