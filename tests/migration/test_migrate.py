@@ -17,6 +17,7 @@ from bayou.remotes import Change, Changeset, Format, ObjectRemote
 from bayou.remotes.identity import identity
 from bayou.storage.filesystem import FilesystemStore
 from bayou.storage.port import Request, Store, Wrapper
+from bayou.storage.record import Record, Tally
 from bayou.testing.faults import Fault as StoreFault
 from bayou.testing.faults import Faulty, at
 from bayou.testing.legacy import legacy_view
@@ -317,3 +318,22 @@ async def test_a_large_object_that_a_kill_left_as_a_claim_is_carried_by_the_next
         assert not isinstance(await copy(later, other, changed), Failed)
         assert other.objects["files/large"][0] == body[::-1]
     assert number == 3
+
+
+async def test_it_costs_a_read_and_a_write_for_each_and_nothing_for_what_is_done() -> None:
+    source, target = MemoryStore(), MemoryStore()
+    files = {f"logs/{number}": b"%d" % number for number in range(700)}
+    await Machine(source).push(files)
+
+    async def asked() -> tuple[int, int]:
+        here, there = Tally(), Tally()
+        done = await run(Record(source, here), Record(target, there), number=1 + bool(target.objects))
+        assert done.is_complete
+        return here.total - done.copied, there.total - done.copied
+
+    first = await asked()
+    assert max(first) < 64
+    await Machine(source).push({"logs/new": b"new"})
+    assert max(await asked()) < 60
+    nothing = await asked()
+    assert max(nothing) < 16
