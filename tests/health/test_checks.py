@@ -228,6 +228,18 @@ def test_a_lock_of_the_dead_is_found_and_ended(repo: Path, dead_pid: int) -> Non
     assert report_of(repo).is_healthy
 
 
+def test_what_is_left_of_those_who_waited_is_taken_away(repo: Path) -> None:
+    note = repo / ".swamp/_control/bayou/waiting/one.json"
+    note.parent.mkdir(parents=True)
+    note.write_bytes(b"{")
+    with patient_at(repo) as patient:
+        (found,) = [finding for finding in examine(patient).findings if finding.repair is not None]
+        assert (found.check, found.level) == ("locks", Level.NOTICE)
+        assert found.repair is not None
+        found.repair.carry_out()
+    assert not note.exists()
+
+
 def test_a_damaged_catalog_is_found_and_built_anew(repo: Path) -> None:
     with bayou.open(repo) as datastore:
         datastore.write("m", "state", {"a": 1}, type="t")

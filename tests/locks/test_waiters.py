@@ -16,7 +16,7 @@ from bayou.locks import FileCells, LockBusy, Locks, StoreCells
 from bayou.locks.inspection import status
 from bayou.locks.leases import Leases
 from bayou.locks.patience import Patience
-from bayou.locks.waiters import Presence, waiters
+from bayou.locks.waiters import Presence, clear, waiters
 from bayou.storage import Record, Store, Tally
 from bayou.testing import clock
 from bayou.testing.faults import Fault, Faulty
@@ -115,6 +115,9 @@ async def test_what_is_old_or_cannot_be_read_says_nothing(store: Store) -> None:
         await store.put(KEYS.control(f"bayou/waiting/{name}.json"), body)
     (one,) = await waiters(StoreCells(store), KEYS)
     assert 59 < one.seconds < 120
+    assert await clear(StoreCells(store), KEYS) == 2
+    assert [kept.pid for kept in await waiters(StoreCells(store), KEYS)] == [7]
+    assert await clear(StoreCells(store), KEYS) == 0
 
 
 async def test_no_existing_client_takes_a_note_for_a_lock(machine: Machine, store: Store) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 
-from bayou.health.findings import Finding, Repair, ok, problem
+from bayou.health.findings import Finding, Repair, notice, ok, problem
 from bayou.health.patient import Patient
 from bayou.locks import Info
 from bayou.locks.bodies import Identity, ourselves
@@ -20,6 +20,10 @@ def locks(patient: Patient) -> Iterator[Finding]:
         release = Repair(f"end the lock {key}, if nobody renews it", partial(patient.locking.release, key))
         remedy = "Whoever wants it waits until its time is over, and then takes it; --repair ends it now."
         yield problem(f"the lock {key} seems to be nobody's: {why}", remedy, repair=release, details={"lockKey": key})
+    left = patient.locking.locks.left_behind()
+    if left:
+        clear = Repair(f"take away {left} notes of those who waited", patient.locking.locks.clear)
+        yield notice(f"{left} notes are left of those who were killed while they waited for a lock", repair=clear)
 
 
 def _suspicion(info: Info, who: Identity) -> str | None:

@@ -9,7 +9,7 @@ from typing import Self
 from bayou.domain.models import Model
 from bayou.errors import BayouError
 from bayou.layout.keys import Keyspace
-from bayou.locks import inspection, protocol
+from bayou.locks import inspection, protocol, waiters
 from bayou.locks.bodies import DEFAULT_TTL
 from bayou.locks.cells import Cells
 from bayou.locks.heart import Heart
@@ -101,6 +101,14 @@ class Locks:
         """End a hold whose holder gives no sign of life for as long as the hold is good for."""
         return self._heart.run(self._end_abandoned(lock_key))
 
+    def left_behind(self) -> int:
+        """How many notes are there of those who were killed while they waited."""
+        return len(self._heart.run(self._left_behind()))
+
+    def clear(self) -> int:
+        """Take these away; says how many."""
+        return self._heart.run(self._clear())
+
     def sweep(self) -> int:
         """Clear away what is left of model locks that nobody holds; say of how many."""
         return self._heart.run(self._sweep())
@@ -159,6 +167,12 @@ class Locks:
 
     async def _end_abandoned(self, lock_key: str) -> Fate:
         return await inspection.end_abandoned(self._leases(), lock_key)
+
+    async def _left_behind(self) -> list[str]:
+        return await waiters.left_behind(self._leases().cells, self.keys)
+
+    async def _clear(self) -> int:
+        return await waiters.clear(self._leases().cells, self.keys)
 
     async def _sweep(self) -> int:
         return await inspection.sweep(self._leases(), self.keys)

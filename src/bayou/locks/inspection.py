@@ -15,7 +15,7 @@ from bayou.locks.errors import LockBusy
 from bayou.locks.leases import Leases
 from bayou.locks.patience import Patience
 from bayou.locks.registry import model_locks, note_of, registered
-from bayou.locks.waiters import Waiter, waiters
+from bayou.locks.waiters import Waiter, clear, waiters
 from bayou.wire.times import to_milliseconds
 
 _TOGETHER = 32
@@ -112,11 +112,13 @@ async def end_abandoned(leases: Leases, key: str) -> Fate:
 
 
 async def sweep(leases: Leases, keys: Keyspace) -> int:
-    """Remove the notes, and what is left in the store, of model locks that nobody holds; say of how many.
+    """Remove the notes, and what is left in the store, of model locks that nobody holds; say of how many. And what is
+    left of those who waited.
 
     A deletion has no condition, and may arrive late. So each lock is taken first, for much longer than that: meanwhile
     nobody can have it. If the store does not answer, it stays taken until that time is over.
     """
+    await clear(leases.cells, keys)
     patient = Leases(leases.cells, ttl=_SWEEP_TTL, who=leases.who, clock=leases.clock)
     swept = 0
     for key in await registered(leases.cells, keys):

@@ -82,6 +82,25 @@ class Presence:
 
 async def waiters(cells: Cells, keys: Keyspace) -> list[Waiter]:
     """Who says that he waits, longest first."""
+    found = [one for one in (await _notes(cells, keys)).values() if one is not None]
+    return sorted(found, key=lambda one: -one.seconds)
+
+
+async def left_behind(cells: Cells, keys: Keyspace) -> list[str]:
+    """The notes that nobody believes any more: of those who were killed while they waited."""
+    return [key for key, one in (await _notes(cells, keys)).items() if one is None]
+
+
+async def clear(cells: Cells, keys: Keyspace) -> int:
+    """Take these away; how many they were."""
+    left = await left_behind(cells, keys)
+    for key in left:
+        await cells.discard(key)
+    return len(left)
+
+
+async def _notes(cells: Cells, keys: Keyspace) -> dict[str, Waiter | None]:
+    """All notes. None: what it says is old, or cannot be read."""
     slots = asyncio.Semaphore(_TOGETHER)
 
     async def look(key: str) -> Waiter | None:
@@ -96,5 +115,4 @@ async def waiters(cells: Cells, keys: Keyspace) -> list[Waiter]:
         return Waiter(note.lock_key, note.holder, note.hostname, note.pid, max(0.0, (wall_ms() - since) / 1000))
 
     notes = [key async for page in cells.below(keys.control(_NOTES)) for key in page]
-    found = [one for one in await asyncio.gather(*map(look, notes)) if one is not None]
-    return sorted(found, key=lambda one: -one.seconds)
+    return dict(zip(notes, await asyncio.gather(*map(look, notes)), strict=True))
