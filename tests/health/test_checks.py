@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -342,6 +343,21 @@ def test_a_place_where_nobody_answers_is_a_problem_soon(monkeypatch: pytest.Monk
     assert (finding.check, finding.details["kind"]) == ("reach", "transient")
     # What is on this machine can be looked at all the same.
     assert {"catalog", "changes", "runs"} <= {finding.check for finding in report.findings}
+
+
+@pytest.mark.usefixtures("home")
+def test_a_journal_that_cannot_be_opened_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "y")
+    url = "s3://bucket/team?endpoint=http://127.0.0.1:9&region=us-east-1&path_style=true"
+    with patient_at(datastore=url) as patient:
+        assert patient.datastore is not None
+        control = Path(patient.datastore.tree.root) / "_control"
+    shutil.rmtree(control, ignore_errors=True)
+    control.write_bytes(b"no folder")
+    with patient_at(datastore=url) as patient:
+        report = examine(patient)
+    assert [f.check for f in report.findings if f.level is Level.PROBLEM] == ["opening", "reach"]
 
 
 @pytest.mark.usefixtures("home")

@@ -9,23 +9,25 @@ from bayou.health.findings import Check, Finding, Level, Report, problem, troubl
 from bayou.health.patient import Patient
 
 _REACH = ("reach",)
+_OPENING = ("opening",)
 
 CHECKS: Sequence[Check] = (
     Check("versions", surroundings.versions),
     Check("configuration", surroundings.configuration),
     Check("disk", disks.space),
-    Check("fileSystem", disks.kinds),
+    Check("opening", records.opening),
+    Check("fileSystem", disks.kinds, _OPENING),
     Check("credentials", identities.credentials),
     Check("reach", stores.reach, ("credentials",)),
     Check("clock", stores.clock, _REACH),
     Check("conditionalWrites", stores.conditional_writes, _REACH),
     Check("links", disks.links, _REACH),
     Check("index", indexes.index, _REACH),
-    Check("bucket", buckets.bucket, ("reach", "index")),
+    Check("bucket", buckets.bucket, ("reach", "index", "opening")),
     Check("locks", holds.locks, _REACH),
-    Check("catalog", records.catalog),
-    Check("changes", records.changes),
-    Check("runs", records.runs),
+    Check("catalog", records.catalog, _OPENING),
+    Check("changes", records.changes, _OPENING),
+    Check("runs", records.runs, _OPENING),
 )
 
 

@@ -15,6 +15,13 @@ _SHOWN = 20
 _SOME = 5
 
 
+def opening(patient: Patient) -> Iterator[Finding]:
+    """What is on this machine: a cache with its journal, or a folder. One that is missing is told by `reach`."""
+    datastore = patient.datastore
+    if datastore is not None:
+        yield ok(f"{datastore.tree.root} can be worked with", path=str(datastore.tree.root))
+
+
 def catalog(patient: Patient) -> Iterator[Finding]:
     """First as a file, as it is; opening it would set a damaged one aside. Then what it says of the data."""
     datastore = patient.datastore

@@ -30,15 +30,22 @@ def translated(what: str) -> Iterator[None]:
 
 
 def translate(error: Exception, what: str) -> BayouError:
-    text = f"{what}: {error}"
+    text = f"{what}: {(error.strerror if isinstance(error, OSError) else None) or error}"
     match error:
         case apsw.FullError() | OSError(errno=errno.ENOSPC | errno.EDQUOT):
             remedy = "Free some space on the disk, then run the command again."
             return Unavailable(text, kind=ErrorKind.STORE_FULL, remedy=remedy)
         case apsw.BusyError() | apsw.LockedError():
             return Unavailable(text, remedy="Another process keeps it busy. Stop it, or run the command later.")
-        case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError() | PermissionError():
-            return Denied(text, remedy="Check the permissions of the file and its folder.")
+        case (
+            apsw.ReadOnlyError()
+            | apsw.CantOpenError()
+            | apsw.PermissionsError()
+            | PermissionError()
+            | OSError(errno=errno.EROFS)
+        ):
+            remedy = "Check the permissions of the file and its folder, and that the disk is not mounted read-only."
+            return Denied(text, kind=ErrorKind.PERMISSION_DENIED, remedy=remedy)
         case apsw.IOError():
             return Unavailable(text, remedy="Look whether the disk is full or failing: bayou doctor.")
         case _:
