@@ -235,6 +235,18 @@ async def test_what_is_not_what_the_index_says_is_named_and_stays_behind_with_it
     assert (await view(target)).keys() == HERE
 
 
+async def test_what_was_copied_once_and_is_lost_by_now_is_not_listed() -> None:
+    source, target = await bucket(), MemoryStore()
+    here, there = (End(ObjectRemote(store), str(store)) for store in (source, target))
+    with pytest.raises(Conflict):
+        await carried(here, there, lost=lambda: "audit/x" in target.objects)
+    await target.delete("audit/x")
+    await source.put("audit/x", b"rotten")
+    done = await run(source, target)
+    assert done.faults.keys() == {"audit/x"}
+    assert (await view(target)).keys() == HERE - {"audit/x"}
+
+
 async def test_a_place_with_data_of_others_is_refused_before_anything_is_written() -> None:
     source = await bucket()
     indexed, lying, claimed = MemoryStore(), MemoryStore(), MemoryStore()

@@ -100,9 +100,9 @@ async def migrate(source: End, target: End, carry: Wave, lock: Lock, tell: Calla
         for wave in parcels(rest, now.manifest, target.namespace, at, in_order=target.is_folder):
             for fault in await carry(wave):
                 outcome.faults[fault.path], tried[fault.path] = fault, rest.copies[fault.path]
-        arrived = rest.copies.keys() - outcome.faults.keys()
-        outcome.copied += len(arrived)
-        outcome.size += sum(rest.copies[path].size for path in arrived)
+        rest = replace(rest, copies={p: e for p, e in rest.copies.items() if p not in outcome.faults})
+        outcome.copied += len(rest.copies)
+        outcome.size += rest.size
         async with lock() as still_held:
             done = await list_all(target, rest, now.source, now.target, still_held=still_held)
         outcome.listed += done.files
