@@ -1,8 +1,10 @@
 """What a sync costs besides its requests: transactions of the journal, and requests that wait for each other."""
 
 import asyncio
+import os
+import stat
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -10,6 +12,7 @@ import pytest
 
 from bayou.storage.port import Request, Store, Wrapper
 from bayou.sync import database
+from bayou.sync.journal import Journal
 from bayou.testing.computers import Computer
 from bayou.testing.memory import MemoryStore
 
@@ -74,3 +77,55 @@ async def test_markers_do_not_wait_for_each_other(tmp_path: Path) -> None:
     write(one, 10)
     assert not (await one.push()).failed
     one.close()
+
+
+class Disk:
+    """In which order files are synced, put in place and recorded; of a computer that waits for its disk."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, journal: Journal) -> None:
+        self.events: list[tuple[str, int]] = []
+        fsync, replace, installed = os.fsync, os.replace, journal.installed
+
+        def noted_fsync(fd: int) -> None:
+            fsync(fd)
+            status = os.fstat(fd)
+            self.events.append(("folder" if stat.S_ISDIR(status.st_mode) else "file", status.st_ino))
+
+        def noted_replace(source: str, target: str) -> None:
+            inode = os.lstat(source).st_ino
+            replace(source, target)
+            self.events.append(("placed", inode))
+            self.events.append(("changed", Path(target).parent.stat().st_ino))
+
+        def noted_installed(files: Mapping[str, str], *, as_of: int) -> None:
+            self.events.append(("recorded", len(files)))
+            installed(files, as_of=as_of)
+
+        monkeypatch.setattr(os, "fsync", noted_fsync)
+        monkeypatch.setattr(os, "replace", noted_replace)
+        monkeypatch.setattr(journal, "installed", noted_installed)
+
+    def last(self, event: str) -> dict[int, int]:
+        """When it last happened, by what it happened to."""
+        return {inode: number for number, (what, inode) in enumerate(self.events) if what == event}
+
+
+async def test_what_is_pulled_is_on_the_disk_before_it_is_in_place_and_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = MemoryStore()
+    one, two = Computer(tmp_path / "one", store), Computer(tmp_path / "two", store)
+    write(one, 10)
+    await one.push()
+    two.ends.installs.durable = True
+    disk = Disk(monkeypatch, two.journal)
+    assert len((await two.pull()).pulled) == 30
+    placed, synced = disk.last("placed"), disk.last("file")
+    assert len(placed) == 30
+    assert all(synced[inode] < when for inode, when in placed.items())
+    changed, settled = disk.last("changed"), disk.last("folder")
+    recorded = max(disk.last("recorded").values())
+    assert all(changed[inode] < settled[inode] < recorded for inode in changed)
+    assert sum(event == "file" for event, _ in disk.events) == 30
+    one.close()
+    two.close()
