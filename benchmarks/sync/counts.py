@@ -102,21 +102,22 @@ async def count(server: Server, root: Path, *, sharded: bool) -> AsyncIterator[C
         yield await counted("pull into an empty cache", two, two.pull, pulled=FILES + sharded)
         trees.require_equal(root / "one", root / "two")
         yield await counted("pull, nothing changed", two, two.pull, pulled=0)
-        change(one, 1, "1")
-        yield await counted("push, 1 changed", one, one.push, pushed=1)
-        yield await counted("pull, 1 changed", two, two.pull, pulled=1)
-        change(one, 201, "over 200")
-        yield await counted("push, over 200 changed", one, one.push, pushed=201)
-        yield await counted("pull, over 200 changed", two, two.pull, pulled=201)
-        change(one, 10, "10 models")
-        yield await counted("push, 1 file in each of 10 models", one, one.push, pushed=10)
-        yield await counted("pull, 1 file in each of 10 models", two, two.pull, pulled=10)
+        for number, word in (1, "1"), (201, "over 200"), (10, "10 models"):
+            what = "1 file in each of 10 models" if number == 10 else f"{word} changed"
+            change(one, number, word)
+            yield await counted(f"push, {what}", one, one.push, pushed=number)
+            yield await counted(f"pull, {what}", two, two.pull, pulled=number)
+            trees.require_equal(root / "one", root / "two")
         only, of_model = trees.scope(7), trees.BLOCK - 1
+        state = f"{trees.folder(7)}/state-0"  # its pages are no artifacts of a model
         yield await counted("scoped pull, 1 model of 50", three, lambda: three.pull(scope=only), pulled=of_model)
+        trees.require_equal(root / "one", root / "three", state)
+        trees.require_nothing_else(root / "three", state)
         yield await counted("scoped pull, nothing changed", three, lambda: three.pull(scope=only), pulled=0)
         three.write_version(10, b"10", name="state-0", model=trees.model_id(7))
         yield await counted("write-back of a run: 1 version", three, lambda: three.push(scope=only), pushed=3)
         yield await counted("pull of that version", two, two.pull, pulled=3)
+        trees.require_equal(root / "three", root / "two", state)
         with two.tree.removal(trees.folder(3)) as removal:
             removal.remove_folder(trees.folder(3))
         gone = trees.BLOCK + len([path for path in changed(201) if path.startswith(trees.folder(3))]) - 1

@@ -65,10 +65,22 @@ def link(source: Path, target: Path) -> None:
             os.link(f"{parent}/{name}", here / name)
 
 
-def require_equal(one: Path, other: Path) -> None:
+def require_equal(one: Path, other: Path, within: str = "data") -> None:
     """Stop unless both hold the same files with the same bytes."""
-    files = {file.relative_to(one).as_posix() for file in (one / "data").rglob("*") if file.is_file()}
-    others = {file.relative_to(other).as_posix() for file in (other / "data").rglob("*") if file.is_file()}
+    files, others = (_files(root, within) for root in (one, other))
     _, different, failed = filecmp.cmpfiles(one, other, files & others, shallow=False)
     if files != others or different or failed:
         raise AssertionError(f"{one} and {other} differ: {sorted(files ^ others)[:3]} {different[:3]} {failed[:3]}")
+
+
+def require_nothing_else(root: Path, within: str) -> None:
+    others = _files(root, "data") - _files(root, within)
+    if others:
+        raise AssertionError(f"{root} holds more than {within}: {sorted(others)[:3]}")
+
+
+def _files(root: Path, within: str) -> set[str]:
+    found = {file.relative_to(root).as_posix() for file in (root / within).rglob("*") if file.is_file()}
+    if not found:
+        raise AssertionError(f"there is nothing at all in {root / within}")
+    return found
