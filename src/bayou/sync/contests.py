@@ -6,9 +6,10 @@ of it is an edit of this cache: the next plan finds only things to push and to p
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -39,7 +40,7 @@ async def settle(ends: Ends, planned: Planned, marker: str, steps: Iterable[Step
     family = marker.removesuffix(f"/{LATEST}")
     contests = {_number(step.unit.key): step for step in steps}
     listed = listed_within(ends, planned, family)
-    if _finish_moves(ends, family, _numbers(family, listed)):
+    if await _finish_moves(ends, planned, family, _numbers(family, listed)):
         return
     local = _local_ids(ends, family)
     contested = {number: await _contest(ends, step) for number, step in contests.items()}
@@ -59,9 +60,8 @@ async def settle(ends: Ends, planned: Planned, marker: str, steps: Iterable[Step
     for number in sorted(resolutions, reverse=True):
         match resolutions[number]:
             case Renumber() as renumber:
-                if number in uploaded:
-                    _disown(ends, planned, f"{family}/{number}")
-                _renumber(ends, family, number, renumber, report)
+                disown = partial(_disown, ends, planned) if number in uploaded else None
+                _renumber(ends, family, number, renumber, report, disown=disown)
             case TakeRemote(keep_aside):
                 moved = [n for n, version_id in local.items() if n != number and version_id == local.get(number)]
                 if moved:  # by a sync that did not live to move the marker, too
@@ -131,7 +131,9 @@ async def _growth(ends: Ends, raw: str) -> Growth:
         return Growth.OURS_GOES_ON if file.read(1) else Growth.THEIRS_GOES_ON
 
 
-def _renumber(ends: Ends, family: str, number: int, renumber: Renumber, report: Report) -> None:
+def _renumber(  # noqa: PLR0913 - what to move, where, and what has to be said of it
+    ends: Ends, family: str, number: int, renumber: Renumber, report: Report, *, disown: Callable[[str], None] | None
+) -> None:
     old, new = f"{family}/{number}", f"{family}/{renumber.to}"
     tree = ends.tree
     content = tree.read(f"{old}/{Part.METADATA}")
@@ -151,6 +153,9 @@ def _renumber(ends: Ends, family: str, number: int, renumber: Renumber, report: 
         marker = tree.read(f"{family}/{LATEST}")
         if marker is not None and marker.strip() == str(number).encode():
             change.point(f"{family}/{LATEST}", str(renumber.to).encode())
+        if disown is not None:
+            # Not before it is somewhere else: whoever dies in between would leave it to be listed where it is.
+            disown(old)
         removal = held.enter_context(tree.removal(old))
         removal.remove_folder(old)
     report.renumbered.append(Renumbered(old, new))
@@ -172,14 +177,17 @@ def _copy(ends: Ends, folder: str, described: bytes) -> Path:
     return copy
 
 
-def _finish_moves(ends: Ends, family: str, listed: AbstractSet[int]) -> bool:
+async def _finish_moves(ends: Ends, planned: Planned, family: str, listed: AbstractSet[int]) -> bool:
     """Remove what a sync moved to a higher number and did not live to remove; say whether there was anything."""
     numbers: dict[str, list[int]] = {}
     for number, version_id in _local_ids(ends, family).items():
         numbers.setdefault(version_id, []).append(number)
     moved = {old: max(same) for same in numbers.values() for old in same if old != max(same) and old not in listed}
+    uploaded = await _lying(ends, family, moved)
     for old, new in moved.items():
         _repoint(ends, family, old, new)
+        if old in uploaded:
+            _disown(ends, planned, f"{family}/{old}")
         with ends.tree.lock(family), ends.tree.removal(f"{family}/{old}") as removal:
             removal.remove_folder(f"{family}/{old}")
     return bool(moved)
