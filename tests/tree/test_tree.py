@@ -148,3 +148,34 @@ def test_a_lock_keeps_other_processes_out(tmp_path: Path) -> None:
     counting = [subprocess.Popen([sys.executable, "-c", COUNT, str(tmp_path)]) for _ in range(3)]  # noqa: S603 - our own Python
     assert [process.wait(60) for process in counting] == [0, 0, 0]
     assert Tree(tmp_path, tmp_path).read("data/counter") == b"150"
+
+
+def test_a_folder_is_looked_at_once_while_a_name_is_locked_and_again_with_the_next_lock(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write(tree, "data/t/id/name/1/raw").parent
+    looks: list[str] = []
+    lstat = os.lstat
+
+    def counted(path: str) -> os.stat_result:
+        looks.append(str(path))
+        return lstat(path)
+
+    def take_turns() -> None:
+        with tree.lock("data/t/id/name"):
+            tree.place("data/t/id/name/1/raw")
+            looks.clear()
+            tree.place("data/t/id/name/1/raw")
+            tree.place("data/t/id/name/1")
+            assert not looks
+            tree.place("data/t/id/name/1/metadata.yaml")
+            assert looks == [f"{folder}/metadata.yaml"]
+
+    monkeypatch.setattr(os, "lstat", counted)
+    take_turns()
+    folder.rename(tmp_path / "aside")
+    folder.symlink_to(tmp_path / "aside")
+    with tree.lock("data/t/id/name"), pytest.raises(UsageError, match="symbolic link"):
+        tree.place("data/t/id/name/1/raw")
+    with pytest.raises(UsageError, match="symbolic link"):
+        tree.place("data/t/id/name/1/raw")

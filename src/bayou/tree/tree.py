@@ -1,9 +1,10 @@
 """Find, read and list files of the tree. Nothing in here changes any: that is `Change`."""
 
-# ruff: noqa: PTH116, PTH208 - at each write and read: a Path costs as much as the system call
+# ruff: noqa: PTH114, PTH116, PTH208 - at each write and read: a Path costs as much as the system call
 
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -52,6 +53,7 @@ class Tree:
         self._shared_prefix = f"{self.root}/"
         self._shared_temporaries, self._local_temporaries = f"{shared}/{TEMPORARY}", f"{local}/{TEMPORARY}"
         self._locks: KeyLocks | None = None
+        self._seen = _Seen()
 
     def locate(self, path: str) -> Path:
         """The file of a path, which need not exist. Symbolic links that lead out of its tier are refused."""
@@ -60,9 +62,16 @@ class Tree:
     def place(self, path: str) -> str:
         """What `locate` says, as text: a Path takes as long as all the looks on the way."""
         root = self._root if self.tiers.is_shared(check_path(path)) else self._local
-        if _meets_link(root, path):
-            confined(Path(root), path)
-        return f"{root}/{path}"
+        place = f"{root}/{path}"
+        seen = self._seen.places
+        if seen is None or place not in seen:
+            folder = place.rpartition("/")[0]
+            is_linked = os.path.islink(place) if seen and folder in seen else _meets_link(root, path)
+            if is_linked:
+                confined(Path(root), path)
+            elif seen is not None:
+                seen |= {folder, place}
+        return place
 
     def places(self, folder: str) -> tuple[str, ...]:
         """Where files of this folder can be: in one place, unless patterns keep some of its files on this machine."""
@@ -138,6 +147,7 @@ class Tree:
                     self._base.mkdir(parents=True, exist_ok=True)
                     self._locks = KeyLocks(self._base, _LOCKS)
                 held.enter_context(self._locks.hold(*(f"{self.namespace}/{name}" for name in names)))
+            held.enter_context(self._seen.once())
             yield
 
     @contextmanager
@@ -163,6 +173,20 @@ class Tree:
     def _heard(self, paths: tuple[str, ...]) -> tuple[str, ...]:
         """Those that a sync can be about: what only this machine has is nobody's business."""
         return tuple(path for path in paths if self.tiers.is_shared(path) or self.tiers.splits(path))
+
+
+class _Seen(threading.local):
+    """Where this thread has found no link since it locked a name: a writer asks for its folder again and again."""
+
+    places: set[str] | None = None
+
+    @contextmanager
+    def once(self) -> Iterator[None]:
+        outer, self.places = self.places, set()
+        try:
+            yield
+        finally:
+            self.places = outer
 
 
 def _meets_link(root: str, path: str) -> bool:

@@ -7,6 +7,7 @@ number or a word of its own.
 import math
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 _PLAIN_KEY = re.compile(r"(?!(?:null|true|false)\Z)[A-Za-z_][A-Za-z0-9_-]{0,200}", re.IGNORECASE)
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -21,13 +22,16 @@ class Inexpressible(ValueError):  # noqa: N818 - named by what it is, as all err
 def lines(mapping: Mapping[str, object], indent: int = 0) -> str:
     """Write a mapping as lines."""
     written = []
+    blanks = " " * indent
     for key, value in mapping.items():
-        if isinstance(value, Mapping) and value:
-            written.append(f"{' ' * indent}{_key(key)}:\n{lines(value, indent + _INDENT)}")
+        if isinstance(value, str):  # as most are
+            written.append(f"{blanks}{_key(key)}: {_quoted(value)}\n")
+        elif isinstance(value, Mapping) and value:
+            written.append(f"{blanks}{_key(key)}:\n{lines(value, indent + _INDENT)}")
         elif isinstance(value, list | tuple) and any(isinstance(item, Mapping) and item for item in value):
-            written.append(f"{' ' * indent}{_key(key)}:\n{_items(value, indent + _INDENT)}")
+            written.append(f"{blanks}{_key(key)}:\n{_items(value, indent + _INDENT)}")
         else:
-            written.append(f"{' ' * indent}{_key(key)}: {flow(value)}\n")
+            written.append(f"{blanks}{_key(key)}: {flow(value)}\n")
     return "".join(written)
 
 
@@ -65,6 +69,7 @@ def flow(value: object) -> str:  # noqa: PLR0911 - one return per type
             raise Inexpressible(f"a value of type {type(value).__name__} has no form in YAML")
 
 
+@lru_cache(maxsize=1024, typed=True)
 def _key(key: object) -> str:
     if isinstance(key, str) and _PLAIN_KEY.fullmatch(key):
         return key
