@@ -27,7 +27,7 @@ test: install ## run all tests; ARGS="-k name" is passed on to pytest
 test-cluster: install ## run the jobs on a Spark cluster of two workers, one of which is killed; some minutes
 	@$(BIN)/pytest -m cluster $(ARGS)
 
-soak: install ## hammer a folder and a bucket for some minutes: writers killed and stopped, requests lost, clocks wrong
+soak: install ## hammer a folder, and a bucket through several caches: writers killed and stopped, requests lost, clocks wrong
 	@for place in folder ministack; do echo; echo "== $$place"; $(BIN)/python -m tests.soak.hammer $$place --ttl 3 $(ARGS) || exit 1; done
 
 lint: install ## check style and formatting

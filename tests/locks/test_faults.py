@@ -15,6 +15,7 @@ from bayou.locks.leases import Leases
 from bayou.locks.patience import Patience
 from bayou.storage import Patience as StorePatience
 from bayou.storage import Retry, Store, TimeLimit
+from bayou.storage.port import Request
 from bayou.testing import clock
 from bayou.testing.clock import DatedMemoryStore
 from bayou.testing.faults import Chooser, Fault, Faulty, at, sometimes
@@ -104,8 +105,30 @@ async def test_a_creation_whose_answer_stays_lost_is_found_to_be_ours(store: Sto
     waiter = asyncio.create_task(machine(store, break_at_put, "a").take(KEY, Patience(300, clock=clock.now)))
     await asyncio.sleep(100)
     broken = False
+    since = clock.now()
     lease = await waiter
     assert lease is not None
+    assert clock.now() - since < 5  # and not once our own try counts as abandoned
+    assert lease.seems_held
+    assert await lease.prove()
+
+
+async def test_a_renewal_whose_answer_stays_lost_loses_nothing(store: Store) -> None:
+    """It was carried out, and nothing could be read back then: what lies there is ours, of another version."""
+    broken = False
+
+    def choose(request: Request) -> Fault | None:
+        if not broken:
+            return None
+        return Fault.FAIL_AFTER if request.verb == "put" else Fault.FAIL_BEFORE
+
+    lease = await machine(store, choose, "a").take(KEY, Patience(0, clock=clock.now))
+    assert lease is not None
+    await asyncio.sleep(5)
+    broken = True
+    await asyncio.sleep(15)
+    broken = False
+    await asyncio.sleep(40)
     assert lease.seems_held
     assert await lease.prove()
 
