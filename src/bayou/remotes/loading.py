@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from bayou.domain.scopes import Scope
 from bayou.errors import Unavailable
-from bayou.layout.scoping import candidate_keys
+from bayou.layout.scoping import CandidateKeys, candidate_keys
 from bayou.remotes import discovery
 from bayou.remotes import monolith as monoliths
 from bayou.remotes.looking import Format, Head, Place, look
@@ -56,8 +56,11 @@ def wanted(names: Iterable[str], scope: Scope) -> list[str]:
     """Those parts that may hold something in scope."""
     if scope.models is None:
         return list(names)
-    candidates = [candidate_keys(model) for model in scope.models]
-    return [name for name in names if any(keys.include(name) for keys in candidates)]
+    keys = [candidate_keys(model) for model in scope.models]
+    # All in one: a scope may have as many models as an index has parts.
+    return CandidateKeys(
+        frozenset().union(*(each_.exact for each_ in keys)), frozenset().union(*(each_.prefixes for each_ in keys))
+    ).among(names)
 
 
 async def shard_now(place: Place, name: str, *, known_good: str | None = None) -> Seen:

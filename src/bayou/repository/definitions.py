@@ -12,6 +12,7 @@ from bayou.domain.merges.definitions import ALIAS
 from bayou.domain.models import Model
 from bayou.domain.modeltypes import ModelType
 from bayou.errors import Corrupt, UsageError
+from bayou.layout.definitions import AutoDefinition, definition_stem
 from bayou.layout.typefolders import type_at
 from bayou.storage.oserrors import translated
 from bayou.wire import yamlmapping
@@ -36,6 +37,21 @@ def find(folder: Path, model_type: ModelType, name: str, stem: str) -> Definitio
         return direct
     others = (_definition(file, model_type) for file in _files(of_type))
     return next((found for found in others if found is not None and _counts(found, name)), None)
+
+
+def automatic(model: Model) -> tuple[str, bytes]:
+    """The definition of a model that nobody has defined: where it goes, and what it says."""
+    assert model.name is not None  # noqa: S101 - it came into being by its name
+    document = {
+        "type": model.type.raw,
+        "id": model.id,
+        "name": model.name,
+        "version": 1,
+        "tags": {},
+        "globalArguments": {},
+        "methods": {},
+    }
+    return AutoDefinition(model.type, definition_stem(model.name, model.id)).path, yamlmapping.encode(document, NOUN)
 
 
 def walk(folder: Path) -> Iterator[Definition]:
@@ -66,13 +82,20 @@ def _files(of_type: Path) -> list[Path]:
 
 
 def _definition(file: Path, model_type: ModelType) -> Definition | None:
-    """What a file defines: a model of the type that it names, or of that of its folder. None where there is none."""
+    """What a file defines. None where there is none."""
     with translated(str(file)):
         try:
             content = file.read_bytes()
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             return None
-    where = str(file)
+    found = defined(content, str(file), model_type)
+    return None if found is None else Definition(found[0], file, found[1])
+
+
+def defined(content: bytes, where: str, model_type: ModelType) -> tuple[Model, str | None] | None:
+    """The model that is defined, and the id that it is an alias of. None where it is one of another type than that of
+    its folder.
+    """
     document = yamlmapping.decode(content, where, NOUN)
     model_id, name, declared = (document.get(key) for key in ("id", "name", "type"))
     if not (isinstance(model_id, str) and isinstance(name, str)):
@@ -81,7 +104,7 @@ def _definition(file: Path, model_type: ModelType) -> Definition | None:
         if isinstance(declared, str) and ModelType(declared) != model_type:
             return None
         alias_of = document.get(ALIAS)
-        return Definition(Model(model_type, model_id, name), file, alias_of if isinstance(alias_of, str) else None)
+        return Model(model_type, model_id, name), alias_of if isinstance(alias_of, str) else None
     except UsageError as error:
         raise Corrupt(where, expected=NOUN, found=error.message) from None
 

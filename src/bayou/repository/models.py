@@ -9,10 +9,9 @@ from bayou.domain.models import Model, derived_id
 from bayou.domain.modeltypes import ModelType
 from bayou.domain.names import check_model_name
 from bayou.errors import Conflict, ErrorKind, NotFound, UsageError
-from bayou.layout.definitions import AutoDefinition, definition_stem
-from bayou.repository.definitions import NOUN, Definition, find, is_called, walk
+from bayou.layout.definitions import definition_stem
+from bayou.repository.definitions import Definition, automatic, find, is_called, walk
 from bayou.tree import Tree
-from bayou.wire import yamlmapping
 
 _AUTO = "auto-definitions"
 _SHORTEST_PREFIX = 4
@@ -87,18 +86,9 @@ class Models:
 
     def _define(self, model_type: ModelType, name: str) -> Model:
         model = Model(model_type, derived_id(self._tree.namespace, model_type, name), name)
-        path = AutoDefinition(model_type, definition_stem(name, model.id)).path
-        document = {
-            "type": model_type.raw,
-            "id": model.id,
-            "name": name,
-            "version": 1,
-            "tags": {},
-            "globalArguments": {},
-            "methods": {},
-        }
+        path, content = automatic(model)
         with self._tree.change(path) as change:
-            if change.create(path, yamlmapping.encode(document, NOUN)):
+            if change.create(path, content):
                 return model
         found = self.find(model_type, name)  # somebody was faster
         if found is None:

@@ -8,18 +8,28 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from bayou.domain.content import ContentId
 from bayou.domain.entries import Entry
 from bayou.errors import Conflict, NotFound, Unavailable
-from bayou.storage.port import ABSENT, ANY, CHUNK, Condition, Version
+from bayou.storage.port import ABSENT, ANY, CHUNK, Condition, Store, Version
 from bayou.sync import disk
 from bayou.sync.ends import Ends
 from bayou.sync.stats import Stamp
 from bayou.wire.times import to_text
 
 _TRIES = 4
+
+
+class There(Protocol):
+    """Where uploads go."""
+
+    @property
+    def store(self) -> Store: ...
+    @property
+    def conditional(self) -> bool: ...
+    def key(self, path: str) -> str: ...
 
 
 class Occupied(Exception):  # noqa: N818 - no error: a fact to plan with
@@ -87,10 +97,10 @@ async def upload(ends: Ends, file: Ready, occupants: Occupants) -> Uploaded:
     return Uploaded(Entry(file.path, size, to_text(ends.now()), written, file.content), version)
 
 
-async def put(ends: Ends, path: str, content: ContentId, body: bytes | Path, occupants: Occupants) -> Version:
+async def put(there: There, path: str, content: ContentId, body: bytes | Path, occupants: Occupants) -> Version:
     """Put these bytes where the index will find them, unless something lies there that must not go."""
-    if not ends.conditional:
-        return await ends.store.put(ends.key(path), body, when=ANY)
+    if not there.conditional:
+        return await there.store.put(there.key(path), body, when=ANY)
     known = occupants.versions.get(path)
     when: Condition | None = ABSENT
     if known is not None and occupants.may_go(path, known[0]):
@@ -100,8 +110,8 @@ async def put(ends: Ends, path: str, content: ContentId, body: bytes | Path, occ
     for _ in range(_TRIES):
         if when is not None:
             with suppress(Conflict, NotFound):
-                return await ends.store.put(ends.key(path), body, when=when)
-        found = await _lies_there(ends, path)
+                return await there.store.put(there.key(path), body, when=when)
+        found = await _lies_there(there, path)
         if found is None:
             when = ABSENT
         elif found[0] == content:
@@ -113,9 +123,9 @@ async def put(ends: Ends, path: str, content: ContentId, body: bytes | Path, occ
     raise Unavailable(f"{path!r} changes faster in the bucket than it can be replaced")
 
 
-async def _lies_there(ends: Ends, path: str) -> tuple[ContentId, Version] | None:
+async def _lies_there(there: There, path: str) -> tuple[ContentId, Version] | None:
     try:
-        fetched = await ends.store.get(ends.key(path))
+        fetched = await there.store.get(there.key(path))
     except NotFound:
         return None
     digest = hashlib.sha256()

@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from bayou.config import urls
-from bayou.layout.keys import Keyspace
-from bayou.locks import Cells, Hold, Locks, Waiting, open_cells
+from bayou.locks import Hold, Waiting
 from bayou.pipelines.jobs.context import Context
+from bayou.pipelines.locking import locks_of
 from bayou.remotes import Change, Changeset, Commit, ObjectRemote
 from bayou.storage.probing import Ability, probe
 
@@ -48,7 +47,6 @@ def _locked(
     *,
     structural: bool = False,
 ) -> T:
-    location = urls.parse(context.reach.url)
     abilities = context.on_driver(probe)
     several = abilities.several_writers
 
@@ -57,14 +55,11 @@ def _locked(
             with ObjectRemote(store, namespace, conditional=several is not Ability.NO) as remote:
                 return await work(remote, hold)
 
-    def cells() -> Cells:
-        return open_cells(location, several_writers=several)
-
     def waiting(whom: Waiting) -> None:
         context.say(f"waiting for {whom.holder}, who holds {whom.lock_key}")
 
     with (
-        Locks(cells, Keyspace(namespace), notice=waiting) as locks,
+        locks_of(context.reach, namespace, several, waiting) as locks,
         locks.structure() if structural else locks.commit() as hold,
     ):
         return asyncio.run(working(hold))
