@@ -6,6 +6,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bayou.pipelines.sessions import session
+from bayou.testing.servers.s3 import CREDENTIALS
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -16,6 +17,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    found = session("local[2]", brief=True, settings={"spark.sql.shuffle.partitions": "2"})
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in CREDENTIALS.items():
+            environment.setenv(name, value)  # of the test servers, as executors find them
+        found = session("local[2]", brief=True, settings={"spark.sql.shuffle.partitions": "2"})
     yield found
     found.stop()

@@ -75,7 +75,13 @@ def run(job: Sequence[str], master: str, *, disturb: Any = None, after: str = ""
     told = ["--master", master, "--json", "--conf", "spark.ui.enabled=false"]
     told += ["--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.driver.bindAddress=127.0.0.1"]
     told += ["--conf", "spark.executor.memory=512m"]
-    command = [str(Path(sys.executable).with_name("bayou")), "pipeline", "run", *job, *told]
+    found: dict[str, Any] = json.loads(
+        listened([str(Path(sys.executable).with_name("bayou")), "pipeline", "run", *job, *told], disturb, after)
+    )
+    return {name: value for name, value in found.items() if name not in ("metrics", "url", "to", "versionsRead")}
+
+
+def listened(command: Sequence[str], disturb: Any, after: str) -> str:  # noqa: ANN401 - a function
     said: list[str] = []
 
     def listen(lines: IO[str]) -> None:
@@ -93,8 +99,7 @@ def run(job: Sequence[str], master: str, *, disturb: Any = None, after: str = ""
         output = process.stdout.read()
         listener.join()
     assert process.returncode in (0, 4), "".join(said)
-    found: dict[str, Any] = json.loads(output)
-    return {name: value for name, value in found.items() if name not in ("metrics", "url", "to", "versionsRead")}
+    return output
 
 
 @pytest.mark.parametrize(
@@ -145,3 +150,55 @@ def test_a_migration_outlives_a_worker(s3: Server) -> None:
         assert killed.is_set()
         assert asyncio.run(view(one)) == asyncio.run(view(two))
         assert run(command, cluster.master)["copied"] == 0
+
+
+# Slow enough that a worker is lost in the middle.
+WRITE = """
+import sys, time
+from bayou.pipelines import session
+from pyspark.sql import functions as F
+url, master = sys.argv[1:]
+local = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.executor.memory": "512m"}
+spark = session(master, settings={"spark.ui.enabled": "false", "spark.speculation": "true", **local})
+slowly = F.udf(lambda n: time.sleep(0.05) or f"{n} " * 20_000, "string")
+frame = spark.range(400, numPartitions=8).select(
+    F.lit("aws/vpc").alias("type"), F.lit("written").alias("model_name"),
+    F.concat(F.lit("n"), F.col("id") % 100).alias("name"), slowly("id").alias("content"),
+)
+print("writing", file=sys.stderr, flush=True)
+frame.write.format("bayou").mode("append").option("url", url).save()
+print("done")
+"""
+
+
+def test_a_write_outlives_a_worker(s3: Server) -> None:
+    url = asyncio.run(fresh(s3, "write"))
+    killed = threading.Event()
+    with spark_cluster(environment=credentials(s3)) as cluster:
+
+        def kill() -> None:
+            time.sleep(10)  # until tasks have begun
+            cluster.kill_worker()
+            killed.set()
+
+        assert "done" in listened([sys.executable, "-c", WRITE, url, cluster.master], kill, "writing")
+        assert killed.is_set()
+
+    async def written() -> tuple[dict[str, bytes], list[str], int]:
+        async with connect(urls.parse(url)) as store:
+            listed = (await Machine(store).remote.load()).contents()
+            paths = [path for path in listed if "/n" in path and path.endswith("/raw") and "state" not in path]
+            raws = [await (await store.get(path)).bytes() for path in paths if "/much-" not in path]
+            left = [meta.key async for page in store.list("_control/bayou/writes") for meta in page]
+            lying = [meta.key async for page in store.list("data/aws/vpc") for meta in page]
+            mine = {path.split("/")[3] for path in paths}
+            lost = [key for key in lying if key.split("/")[3] in mine and key not in listed]
+            records = sum(path.startswith("outputs/bayou/write/") for path in listed)
+            return dict(zip(paths, raws, strict=True)), [*left, *lost], records
+
+    raws, left, records = asyncio.run(written())
+    assert (left, records) == ([], 1)
+    assert sorted(raw.split(b" ")[0] for raw in raws.values()) == sorted(str(n).encode() for n in range(400))
+    assert sorted(path.split("/", 4)[4] for path in raws) == sorted(
+        f"n{n}/{number}/raw" for n in range(100) for number in range(1, 5)
+    )

@@ -10,7 +10,7 @@ from bayou.health.patient import Patient
 from bayou.sync.repairing import Repair as Plan
 from bayou.sync.repairs import Action
 
-_TIDY = {Action.LIST, Action.SWEEP}
+_TIDY = {Action.LIST, Action.SWEEP, Action.CLEAR}
 """What nobody misses."""
 _SOME = 5
 

@@ -146,10 +146,15 @@ async def _size(place: Place, name: str) -> int:
 
 
 def _cut(place: Place, snapshot: Snapshot, part: str, cost: Cost, target: float) -> list[tuple[float, Slice]]:
-    entries = snapshot.entries(part)
-    pieces = _pieces(Slice(place.namespace, part, digest=snapshot.parts[part]), entries, cost, target)
+    entries, digest = snapshot.entries(part), snapshot.parts[part]
     if snapshot.format is Format.SHARDED:
-        return pieces
+        return _pieces(Slice(place.namespace, part, digest=digest), entries, cost, target)
+    return carried(Slice(place.namespace, part, digest=digest), entries, cost, target)
+
+
+def carried(whole: Slice, entries: Mapping[str, Entry], cost: Cost, target: float) -> list[tuple[float, Slice]]:
+    """The slice in pieces of about the target that carry their entries along."""
+    pieces = _pieces(whole, entries, cost, target)
     return [(spent, replace(one, body=body_of(_covered(one, entries)))) for spent, one in pieces]
 
 

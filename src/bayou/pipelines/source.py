@@ -6,7 +6,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
@@ -17,6 +23,8 @@ from bayou.pipelines.planning import Part, parts_of, read_part
 from bayou.pipelines.reach import Reach, reach_of
 from bayou.pipelines.reading import moment
 from bayou.pipelines.selection import NO_SELECTION, Selection, selection_of
+from bayou.pipelines.sink import begin
+from bayou.pipelines.stream import Stream, StreamReader
 from bayou.pipelines.tables import Table, table_of
 
 _LARGEST = 64 * 2**20
@@ -48,7 +56,8 @@ class Reading:
 
 class BayouSource(DataSource):
     """Options: `url`; `namespace` or `namespaces` (`a,b`, or `*`); `table`, `artifacts` unless said; `partitions`,
-    how many tasks; `maxContentBytes`, above which `content` gives null.
+    how many tasks; `maxContentBytes`, above which `content` gives null. Of a write: `job`, by which its record goes.
+    Of a stream: `snapshots`, `startingOffsets`, `maxVersionsPerTrigger`.
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
@@ -64,6 +73,12 @@ class BayouSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         return Reader(self._reading, schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - as Spark calls it
+        return begin(self.options, schema, overwrite=overwrite)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - as Spark calls it
+        return StreamReader(self._reading, schema, Stream.of(self.options))
 
     @property
     def _table(self) -> Table:

@@ -1,7 +1,8 @@
 """Repair: make index and bucket say the same again, under the structural lock. A dry run gives the plan of the run."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,6 +16,7 @@ from bayou.locks import Hold
 from bayou.remotes import Change, Changeset
 from bayou.remotes.objects import each
 from bayou.remotes.rebuilding import Rebuilt
+from bayou.remotes.writes import Write, intended, under_way
 from bayou.storage.port import ABSENT, CHUNK, Body, ObjectMeta, Version
 from bayou.sync import repairs, survey
 from bayou.sync.ends import Ends
@@ -27,6 +29,9 @@ from bayou.wire.times import to_text
 
 GRACE = timedelta(days=1)
 """Longer than any push takes from its first upload to its commit."""
+
+_NOT_LISTED = frozenset({Action.SWEEP, Action.CLEAR, Action.LEAVE})
+"""What changes no index."""
 
 _CHANGED = "it changed meanwhile: run the repair again"
 
@@ -87,7 +92,7 @@ async def _plan(  # noqa: PLR0913 - what to look at, and when
 async def _carry_out(ends: Ends, plan: Repair, hold: Hold, settled_ns: int) -> None:
     """Objects first, then the index, then what nobody lists any more: whoever is killed in between left no damage."""
     surgeon = _Surgeon(ends, hold, settled_ns, plan.failed)
-    changes = await surgeon.prepare([fix for fix in plan.fixes if fix.action not in (Action.SWEEP, Action.LEAVE)])
+    changes = await surgeon.prepare([fix for fix in plan.fixes if fix.action not in _NOT_LISTED])
     if changes:
         done = await ends.remote.commit(Changeset(ends.namespace, tuple(changes)), lambda: hold.seems_held)
         for contest in done.contested:
@@ -97,6 +102,8 @@ async def _carry_out(ends: Ends, plan: Repair, hold: Hold, settled_ns: int) -> N
             await surgeon.sweep(fix)
         elif fix.action is Action.UNLIST:
             await surgeon.put_aside(fix)
+        elif fix.action is Action.CLEAR:
+            await surgeon.clear(fix)
 
 
 class _Lying(NamedTuple):
@@ -113,6 +120,7 @@ class _Surgeon:
     hold: Hold
     settled_ns: int
     failed: dict[str, str]
+    intended: Mapping[str, AbstractSet[ContentId]] | None = None
 
     async def prepare(self, fixes: Sequence[Fix]) -> list[Change]:
         """Put objects in place, and say what the index is to list. A marker goes with the versions beside it."""
@@ -169,18 +177,26 @@ class _Surgeon:
         return Change({path: listed[path] for path in after if path in listed}, after)
 
     async def sweep(self, fix: Fix) -> None:
-        """Remove what was deleted, if by now it still is: not listed, buried, and as old as it was."""
+        """Remove what was deleted, or never committed, if by now it still is: not listed, and as old as it was."""
+        if self.intended is None:
+            self.intended = intended(await under_way(self.ends.remote.place))
         listed = await self.ends.remote.load()
         buried = await self.ends.remote.buried({partition_key(line.path) for line in fix.lines})
         for line in fix.lines:
             lies = await self._lies(line.path)
             if lies is None:
                 continue
-            is_dead = lies.content in buried.graves.get(line.path, ()) and nanoseconds(lies.meta) <= self.settled_ns
-            if not is_dead or listed.find(line.path) is not None:
+            is_buried = lies.content in buried.graves.get(line.path, ())
+            is_dead = is_buried or lies.content in self.intended.get(line.path, ())
+            if not is_dead or nanoseconds(lies.meta) > self.settled_ns or listed.find(line.path) is not None:
                 self.failed[fix.path] = _CHANGED
                 return
         await self._remove(line.path for line in fix.lines)
+
+    async def clear(self, fix: Fix) -> None:
+        """Remove what a bulk write has left behind. Its intents have to outlive whatever it put in place."""
+        if not self.failed and await self.hold.still_held():
+            await Write(self.ends.remote.place.keys, fix.path.rpartition("/")[2]).remove(self.ends.store)
 
     async def put_aside(self, fix: Fix) -> None:
         """What is left of a unit of which a part is lost: out of everybody's way, where it can be found again. What is

@@ -1,12 +1,15 @@
 """Repairs: what is to be done about each difference of index and bucket. A plan; it changes nothing.
 
 Nothing is thrown away on the ground that it is not there. What the cache still has is uploaded again; what lies whole
-in the bucket is listed again; only what a tombstone names is swept away. What nobody has any more is unlisted.
+in the bucket is listed again; only what a tombstone names is swept away, and what a bulk write that was cut off said
+that it would put there. What nobody has any more is unlisted.
 """
 
 import hashlib
 from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from bayou.domain.content import ContentId
@@ -17,6 +20,7 @@ from bayou.errors import Corrupt
 from bayou.layout.artifacts import Part, version_of
 from bayou.layout.units import classifier
 from bayou.remotes.objects import read
+from bayou.remotes.writes import intended, under_way
 from bayou.sync.ends import Ends
 from bayou.sync.ledger import LISTED, OF_BUCKET, Ledger, Line
 from bayou.sync.objects import content_of
@@ -34,7 +38,8 @@ class Action(StrEnum):
     LIST = "list"  # it lies there whole, and was never deleted
     UNLIST = "unlist"  # a part of it is nowhere to be found
     POINT = "point"  # a marker that names what is not there
-    SWEEP = "sweep"  # it was deleted, and nobody lists it
+    SWEEP = "sweep"  # it was deleted, or never committed, and nobody lists it
+    CLEAR = "clear"  # what a bulk write that was cut off has put aside
     LEAVE = "leave"  # not for us to decide, or not yet
 
 
@@ -54,7 +59,8 @@ class Fix:
 
 async def fixes(ends: Ends, ledger: Ledger, settled_ns: int) -> AsyncIterator[Fix]:
     """What to do, unit by unit. Objects that changed after `settled_ns` may be part of a push that is under way."""
-    doctor = _Doctor(ends, ledger, settled_ns)
+    cut_off = [write for write in await under_way(ends.remote.place) if _moment(write.modified) <= settled_ns]
+    doctor = _Doctor(ends, ledger, settled_ns, intended(cut_off))
     last = ""
     for line in ledger.lines(OF_BUCKET):
         difference = of_object(line)
@@ -70,6 +76,8 @@ async def fixes(ends: Ends, ledger: Ledger, settled_ns: int) -> AsyncIterator[Fi
     for path in sorted(doctor.markers):
         for fix in await doctor.point(path):
             yield fix
+    for write in cut_off:
+        yield Fix(Action.CLEAR, write.write.folder, "a bulk write that was cut off has left it behind")
 
 
 @dataclass(slots=True)
@@ -77,6 +85,8 @@ class _Doctor:
     ends: Ends
     ledger: Ledger
     settled_ns: int
+    intended: Mapping[str, AbstractSet[ContentId]]
+    """What bulk writes that were cut off meant to put at paths."""
     markers: set[str] = field(default_factory=set)
     _listed: set[str] = field(default_factory=set)
     _unlisted: set[str] = field(default_factory=set)
@@ -148,6 +158,10 @@ class _Doctor:
             if all(contents.get(line.path) in buried.graves.get(line.path, ()) for line in there):
                 return Fix(Action.SWEEP, unit.key, "it was deleted, and nobody lists it", there, contents)
             return Fix(Action.LEAVE, unit.key, "something else was deleted at its place", there)
+        if all(line.path in self.intended for line in there):
+            contents = await self._contents(there)
+            if all(contents.get(line.path) in self.intended[line.path] for line in there):
+                return Fix(Action.SWEEP, unit.key, "a bulk write put it there, and was cut off", there, contents)
         return await self._list(unit, there)
 
     async def _list(self, unit: Unit, lines: tuple[Line, ...]) -> Fix:
@@ -203,6 +217,10 @@ def _is_in_cache(line: Line) -> bool:
 
 def _number(body: bytes | None) -> int | None:
     return None if body is None else version_of(body.decode(errors="replace").strip())
+
+
+def _moment(time: datetime) -> int:
+    return int(time.timestamp() * 1_000_000_000)
 
 
 def _leave(line: Line, why: str) -> Fix:

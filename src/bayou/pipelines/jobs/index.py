@@ -30,6 +30,7 @@ from bayou.remotes import Change, Commit, ObjectRemote
 from bayou.remotes.loading import load
 from bayou.remotes.looking import look
 from bayou.remotes.objects import each
+from bayou.remotes.writes import intended, under_way
 from bayou.storage.port import Store
 from bayou.wire.times import to_text
 
@@ -186,7 +187,7 @@ async def _hashes(batch: Batch) -> AsyncIterator[list[Row]]:
 def _commit(
     context: Context, namespace: str, differences: Iterable[Any], found: Mapping[tuple[str, str], Entry]
 ) -> tuple[Commit | None, int]:
-    """What came of it, and how many were left out since somebody deleted them on purpose."""
+    """What came of it, and how many were left out: deleted on purpose, or put there by a write that did not commit."""
     mine = [row for row in differences if row.namespace == namespace]
     after = {row.path: found[namespace, row.path] for row in mine if (namespace, row.path) in found}
     gone = {row.path for row in mine if row.difference == "gone"}
@@ -196,7 +197,9 @@ def _commit(
 
     async def changes(remote: ObjectRemote) -> tuple[list[Change], int]:
         graves = (await remote.buried({partition_key(path) for path in after})).graves
-        dead = {path for path, entry in after.items() if path not in before and entry.sha256 in graves.get(path, ())}
+        meant = intended(await under_way(remote.place))
+        new = [(path, entry.sha256) for path, entry in after.items() if path not in before]
+        dead = {path for path, sha in new if sha in graves.get(path, ()) or sha in meant.get(path, ())}
         dead |= {path for path in after if _unit(path) in {_unit(other) for other in dead}}
         still = await each(WIDTH, sorted(gone), lambda path: hashed(remote.place.store, remote.place.keys.data(path)))
         really = {path for path, there in zip(sorted(gone), still, strict=True) if there is None}
