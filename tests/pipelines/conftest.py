@@ -8,6 +8,9 @@ from pyspark.sql import SparkSession
 from bayou.pipelines.sessions import session
 from bayou.testing.servers.s3 import CREDENTIALS
 
+# A busy machine takes its time to start a worker.
+_SETTINGS = {"spark.sql.shuffle.partitions": "2", "spark.python.authenticate.socketTimeout": "120s"}
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -20,6 +23,6 @@ def spark() -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as environment:
         for name, value in CREDENTIALS.items():
             environment.setenv(name, value)  # of the test servers, as executors find them
-        found = session("local[2]", brief=True, settings={"spark.sql.shuffle.partitions": "2"})
+        found = session("local[2]", brief=True, settings=_SETTINGS)
     yield found
     found.stop()

@@ -176,8 +176,14 @@ def test_a_write_outlives_a_worker(s3: Server) -> None:
     killed = threading.Event()
     with spark_cluster(environment=credentials(s3)) as cluster:
 
+        async def put_aside() -> bool:
+            async with connect(urls.parse(url)) as store:
+                pages = [page async for page in store.list("_control/bayou/writes")]
+                return any(meta.key.endswith(".rows") for page in pages for meta in page)
+
         def kill() -> None:
-            time.sleep(10)  # until tasks have begun
+            while not asyncio.run(put_aside()):
+                time.sleep(0.5)  # until a task is done, and others are at it
             cluster.kill_worker()
             killed.set()
 

@@ -203,8 +203,7 @@ async def test_two_writes_at_once_both_land_whole(store: MemoryStore, format_: F
     await asyncio.gather(landed(store, told[0], 0), landed(store, told[1], 1))
     found = await raws(store)
     mine = {path: body for path, body in found.items() if path.startswith(folder("a"))}
-    assert sorted(mine) == sorted(f"{folder('a')}/{number}/raw" for number in range(1, 11))
-    in_order = [mine[f"{folder('a')}/{number}/raw"].decode() for number in range(1, 11)]
+    in_order = [mine[path].decode() for path in sorted(mine, key=lambda path: int(path.split("/")[-2]))]
     assert in_order in ([f"{job} {n}" for job in jobs for n in range(5)] for jobs in ((0, 1), (1, 0)))
     assert sorted(key for key in store.objects if key.endswith("/metadata.yaml")) == sorted(
         path for path in await listed(store) if path.endswith("/metadata.yaml")

@@ -68,7 +68,7 @@ async def land(remote: ObjectRemote, locks: Locks, job: Job, told: Sequence[Told
     done = None
     if any(one.count for one in told) and not await _is_recorded(remote, write, job, told):
         landing = _Landing(remote, write, job, await rows_of(store, write, told), await write.intents(store))
-        await landing.prepare()
+        await landing.prepare(rounds=1)  # whom somebody is in the way of, waits for the lock instead of running a race
         async with locks.commit() as hold:
             done = await landing.commit(hold)
     await write.remove(store)
@@ -115,22 +115,22 @@ class _Landing:
     def key(self, path: str) -> str:
         return self.remote.place.keys.data(path)
 
-    async def prepare(self) -> Planned:
-        """Put everything in its place, as far as it is not there yet."""
-        for _ in range(_TRIES):
+    async def prepare(self, *, rounds: int) -> Planned | None:
+        """Put everything in its place, as far as it is not there yet. None: others were faster each time."""
+        for _ in range(rounds):
             planned = await self._plan()
             waiting = [name for name in planned.names if not name.is_there]
             if not waiting:
                 return planned
             await self._declare(waiting)
             await self._put_all(waiting)
-        raise Unavailable(f"others took the version numbers of a write {_TRIES} times", remedy="Run it again.")
+        return None
 
     async def commit(self, hold: Hold) -> Commit:
         """List all of it, under the lock."""
         for _ in range(_TRIES):
-            planned = await self.prepare()
-            if not await self._fulfil(planned.names):
+            planned = await self.prepare(rounds=_TRIES)
+            if planned is None or not await self._fulfil(planned.names):
                 continue
             changes = [*await self._of_names(planned), *await self._of_files(planned)]
             changeset = Changeset(self.remote.place.namespace, tuple(changes), on=planned.there.token)
