@@ -1,18 +1,21 @@
 """Packs spare requests and change nothing else: whatever is wrong with them, the objects are read."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 
 from bayou.errors import Denied
 from bayou.remotes import packs
 from bayou.storage.port import Request, Wrapper
-from bayou.sync import hydrating
+from bayou.sync import hydrating, installing
+from bayou.sync.ends import Ends
+from bayou.sync.installing import Delivery, Placed
 from bayou.sync.report import Report
-from bayou.testing.computers import Computer, name_of
+from bayou.testing.computers import Computer, metadata, name_of
 from bayou.testing.faults import Fault, Faulty, at
 from bayou.testing.memory import MemoryStore
 from bayou.testing.packs import pack_all
+from bayou.tree import Change
 
 Make = Callable[..., Computer]
 COUNT = 90
@@ -65,6 +68,29 @@ async def test_a_first_pull_takes_versions_out_of_packs_and_the_rest_from_object
     two.write_version(COUNT + 1, b"more", name="a")
     assert len((await two.push()).pushed) == 3
     assert len((await one.pull()).pulled) == 3
+
+
+async def test_what_comes_out_of_packs_is_installed_together(computer: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = computer("one"), computer("two", lazy=True)
+    folder = name_of("many")
+    with one.tree.change(folder) as change:
+        for number in range(1, 501):
+            change.claim(f"{folder}/{number}")
+            change.write(f"{folder}/{number}/raw", [b"%d" % number])
+            change.replace(f"{folder}/{number}/metadata.yaml", metadata(number, b"%d" % number))
+    await one.push()
+    await pack_all(one.ends.remote.place)
+    await two.pull()
+    batches: list[int] = []
+    install = installing._install
+
+    def noting(ends: Ends, change: Change, batch: Sequence[Delivery]) -> list[Placed]:
+        batches.append(len(batch))
+        return install(ends, change, batch)
+
+    monkeypatch.setattr(installing, "_install", noting)
+    assert len((await hydrated(two)).pulled) == sum(batches) == 500
+    assert len(batches) < 50
 
 
 async def test_for_a_few_files_nobody_asks_whether_there_are_packs(computer: Make) -> None:

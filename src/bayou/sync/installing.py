@@ -66,15 +66,24 @@ class Installer:
     _waiting: list[Delivery] = field(default_factory=list)
     _installed: list[Placed] = field(default_factory=list)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _installers: int = 0
+    """Those who have the turn or wait for it. Were only the turn looked at, all would queue for it between one's end of
+    it and the next one's begin, each with a single delivery.
+    """
 
     async def deliver(self, delivery: Delivery) -> None:
         """Whoever comes while others are being installed leaves his there, and goes to fetch more."""
         self._waiting.append(delivery)
-        if not self._turn.locked() or len(self._waiting) >= _MOST_WAITING:
+        if self._installers and len(self._waiting) < _MOST_WAITING:
+            return
+        self._installers += 1
+        try:
             async with self._turn:
                 await self._install_waiting()
                 if len(self._installed) >= _MOST:
                     await self._record()
+        finally:
+            self._installers -= 1
 
     async def finish(self) -> None:
         async with self._turn:
