@@ -57,6 +57,32 @@ async def test_a_deletion_travels_and_stays(computer: Make) -> None:
     assert one.files() == two.files()
 
 
+async def test_what_is_written_again_as_it_was_before_its_deletion_lives(computer: Make) -> None:
+    """Also where the writer asks the bucket nothing before he writes, and the object was swept long ago."""
+    one, two, three = computer("one"), computer("two"), computer("three")
+    one.write("logs/a", b"same")
+    await one.push()
+    await two.sync()
+    one.delete("logs/a")
+    await one.push()
+    for each in (two, three):
+        await each.sync()
+        assert each.files() == {}
+    await one.ends.store.delete(one.ends.key("logs/a"))
+    two.write("logs/a", b"same")
+    assert (await two.push()).pushed == ["logs/a"]
+    for each in (one, three, two):
+        await each.sync()
+        assert each.files() == {"logs/a": b"same"}
+    three.write("logs/a", b"other")
+    await three.push()
+    three.write("logs/a", b"same")  # a content that died before, and is no deletion of what is there now
+    await three.push()
+    for each in (one, two):
+        await each.sync()
+        assert each.files() == {"logs/a": b"same"}
+
+
 async def test_both_made_version_two(computer: Make) -> None:
     one, two = computer("one"), computer("two")
     one.write_version(1, b"1")

@@ -160,8 +160,15 @@ def _step(case: Case, action: Action, reason: Reason, *, listed: State) -> Step:
         buries=case.base if case.is_deleted and case.base != case.local else {},
         lists=_pick(case.objects, case.unit.members) if action is Action.READD else {},
         replaces=_expected(case, listed) if action is Action.PUSH else {},
-        revokes=case.local if published and case.is_buried(case.local) else {},
+        revokes=case.local if published and (case.is_buried(case.local) or _is_meant(case)) else {},
     )
+
+
+def _is_meant(case: Case) -> bool:
+    """Whether it was written here on purpose, so that it lives even where a tombstone names it that nobody looked at:
+    somebody deleted it, and here the very same was written again.
+    """
+    return case.is_written and not case.unit.kind.is_written_once
 
 
 def _expected(case: Case, listed: State) -> State:

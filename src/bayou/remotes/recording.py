@@ -7,6 +7,7 @@ from uuid import UUID
 
 from bayou.domain.content import ContentId
 from bayou.domain.entries import Entry
+from bayou.domain.partitions import by_partition
 from bayou.remotes import tombstones
 from bayou.remotes.attempts import Attempt
 from bayou.remotes.changes import Change
@@ -38,8 +39,13 @@ async def record(attempt: Attempt, changes: Iterable[Change], head: Head) -> Non
         buries.update(change.buries)
         revokes.update(change.revokes)
     attempt.published = {}
+    now = store_time(attempt.place, head)
+    if revokes:
+        # Most of what is to live was never deleted, and then there is nothing to take back.
+        relied_on = None if attempt.doubted else head
+        graves = (await tombstones.load(attempt.place, by_partition(revokes), now=now, head=relied_on)).graves
+        revokes = {path: content for path, content in revokes.items() if content in graves.get(path, ())}
     if buries or revokes:
-        now = store_time(attempt.place, head)
         attempt.published = await tombstones.publish(attempt.place, buries, revokes, now=now)
 
 

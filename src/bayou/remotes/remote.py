@@ -21,7 +21,6 @@ from bayou.remotes.committing import commit
 from bayou.remotes.control import Records
 from bayou.remotes.looking import Head, Place
 from bayou.remotes.migration import Migrated
-from bayou.remotes.parts import UNPARTITIONED
 from bayou.remotes.rebuilding import Rebuilt
 from bayou.remotes.snapshot import Snapshot
 from bayou.remotes.status import Status
@@ -96,12 +95,7 @@ class ObjectRemote:
 
     async def buried(self, partitions: Collection[str | None], head: Head | None = None) -> Buried:
         """The tombstones of these partitions; with the head of what was loaded, only of lists that are news."""
-        ahead = self.place.cache.note(self.place.namespace, loader.UNVOUCHED) or ()
-        # What is newer than its meta is gone before the meta tells why.
-        is_ahead = any((name or UNPARTITIONED) in ahead for name in partitions)
-        is_told = head is not None and (head.is_vouched or head.is_listed) and not is_ahead
-        told = tombstones.told(head) if head is not None and is_told else None
-        return await tombstones.load(self.place, partitions, now=self._now(), told=told)
+        return await tombstones.load(self.place, partitions, now=self._now(), head=head)
 
     async def all_buried(self) -> Buried:
         return await tombstones.load_all(self.place, now=self._now())

@@ -7,7 +7,7 @@ The meta names the version of each list. Who relies on its shards relies on that
 there, or that he has read before; for a part that is newer than its meta the lists are asked for by their names.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,6 +16,7 @@ from bayou.domain.partitions import by_partition
 from bayou.errors import Conflict, Unavailable
 from bayou.layout.keys import Role
 from bayou.remotes.discovery import spelled
+from bayou.remotes.loading import UNVOUCHED
 from bayou.remotes.looking import Head, Place
 from bayou.remotes.objects import each, read
 from bayou.remotes.parts import UNPARTITIONED
@@ -47,12 +48,11 @@ class Buried:
     """Deletions before this time may have no tombstone any more."""
 
 
-async def load(
-    place: Place, partitions: Iterable[str | None], *, now: datetime, told: Mapping[str, str] | None = None
-) -> Buried:
-    """The tombstones of these partitions; None is that of what has no partition. `told` is what the meta says of them:
-    the version of each list, and nothing of those that are not there.
+async def load(place: Place, partitions: Collection[str | None], *, now: datetime, head: Head | None = None) -> Buried:
+    """The tombstones of these partitions; None is that of what has no partition. With the head of what was loaded only
+    those lists are read that are news.
     """
+    told = _told_of(place, head, partitions)
     asked = await _existing(place, partitions) if told is None else [p for p in partitions if _name(p) in told]
     says = told or {}
     lists = await each(place.width, asked, lambda partition: _known(place, partition, says.get(_name(partition), "")))
@@ -64,6 +64,14 @@ async def load(
         if len(found) >= MOST:
             since = max(since, min(tombstone.deleted_at for tombstone in found))
     return Buried(graves, since)
+
+
+def _told_of(place: Place, head: Head | None, partitions: Iterable[str | None]) -> Mapping[str, str] | None:
+    """What the meta tells, where it can be relied on: what is newer than its meta is gone before the meta tells why."""
+    ahead = place.cache.note(place.namespace, UNVOUCHED) or ()
+    is_ahead = any(_name(partition) in ahead for partition in partitions)
+    is_relied_on = head is not None and (head.is_vouched or head.is_listed) and not is_ahead
+    return told(head) if head is not None and is_relied_on else None
 
 
 async def load_all(place: Place, *, now: datetime) -> Buried:
