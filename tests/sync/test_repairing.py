@@ -278,6 +278,37 @@ async def test_what_is_listed_again_between_plan_and_sweep_stays(
     assert one.ends.key("logs/a") in store.objects
 
 
+@pytest.mark.parametrize("is_cut_off", [False, True])
+async def test_what_a_push_found_in_its_place_may_be_swept_before_it_commits(
+    computer: Make, form: Format, *, is_cut_off: bool
+) -> None:
+    """It was deleted, is written again as it was, and still lies there: so nothing is uploaded, and nothing listed yet.
+    Or something else that died is replaced, and the sweep had looked before.
+    """
+    one, two = await pushed(computer, form), computer("two")
+    await two.sync()
+    one.delete("logs/a")
+    await one.push()
+    await two.sync()
+    if is_cut_off:
+        two.write("logs/a", b"cut off")
+        await two.engine.prepare()
+    two.write("logs/a", b"log")
+    prepared = await two.engine.prepare()
+    if is_cut_off:
+        await two.ends.store.delete(two.ends.key("logs/a"))  # by a sweep that saw what lay there before
+    else:
+        assert actions(await mend(one)) == {"logs/a": Action.SWEEP}
+    report = await two.engine.commit(prepared)
+    assert report.failed.keys() == {"logs/a"}
+    assert await sound(one)
+    assert (await two.sync()).pushed == ["logs/a"]
+    assert await sound(two)
+    await one.sync()
+    assert one.files() == two.files()
+    assert one.files()["logs/a"] == b"log"
+
+
 async def test_a_bucket_without_an_index_gets_one(computer: Make, store: MemoryStore) -> None:
     one = await pushed(computer)
     keys = one.ends.remote.place.keys

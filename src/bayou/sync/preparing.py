@@ -21,7 +21,7 @@ from bayou.sync.ends import Ends
 from bayou.sync.markers import COMING, GOING, NONE, Marker
 from bayou.sync.planning import Planned
 from bayou.sync.report import Report
-from bayou.sync.uploading import Changing, Occupants, Occupied, Ready, Uploaded, put, ready, upload
+from bayou.sync.uploading import Changing, Occupants, Occupied, Placed, Ready, Uploaded, put, ready, upload
 from bayou.wire import metadata
 from bayou.wire.times import to_text
 
@@ -36,7 +36,7 @@ class Work:
     steps: tuple[Step, ...]
     change: Change
     marker: Marker | None = None
-    versions: Mapping[str, Version] = field(default_factory=dict)
+    placed: Mapping[str, Placed] = field(default_factory=dict)
 
 
 async def upload_all(ends: Ends, planned: Planned, report: Report) -> tuple[list[Work], Mapping[str, ContentId | None]]:
@@ -161,8 +161,8 @@ class _Phase:
                 buries[marker.path] = dead
         entries = {path: put.entry for path, put in after.items()}
         change = Change(before, entries, buries, revokes)
-        versions = {path: put.version for path, put in after.items() if put.version}
-        return Work(tuple(steps), change, marker, versions) if change != Change() else None
+        placed = {path: put.placed for path, put in after.items()}
+        return Work(tuple(steps), change, marker, placed) if change != Change() else None
 
     async def _settle(self, steps: Sequence[Step], moved: Step) -> Marker:
         coming, going = (markers.moving(steps, actions) for actions in (COMING, GOING))
@@ -178,14 +178,14 @@ class _Phase:
         path, content = marker.path, marker.sha256 or ""
         if marker.is_news_here:
             attempted.attempt(self.ends.journal.reports, {path: content})
-        version = await put(self.ends, path, content, body, self.occupants)
+        placed = await put(self.ends, path, content, body, self.occupants)
         now = to_text(self.ends.now())
-        return Uploaded(Entry(path, len(body), now, now, content), version)
+        return Uploaded(Entry(path, len(body), now, now, content), placed)
 
     async def _as_it_lies(self, path: str, content: ContentId) -> Uploaded:
         meta = await self.ends.store.head(self.ends.key(path))
         modified = to_text(int(meta.modified.timestamp() * 1000) * 1_000_000)
-        return Uploaded(Entry(path, meta.size, modified, None, content), Version(""))
+        return Uploaded(Entry(path, meta.size, modified, None, content), Placed(Version(""), lay_there=True))
 
 
 @dataclass(slots=True)

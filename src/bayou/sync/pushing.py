@@ -5,14 +5,18 @@ changed in between contests single changes, which are planned anew; the rest is 
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
+
+import msgspec
 
 from bayou.domain.content import ContentId
 from bayou.domain.entries import Entry
 from bayou.domain.plan import Action, Step
-from bayou.errors import Conflict, ErrorKind
-from bayou.remotes import Change, Changeset, Commit
+from bayou.errors import Conflict, ErrorKind, NotFound
+from bayou.remotes import Change, Changeset, Commit, Contest
+from bayou.remotes.objects import each
+from bayou.storage.port import Version
 from bayou.sync import attempted
 from bayou.sync.ends import Ends
 from bayou.sync.installing import Installer
@@ -62,11 +66,37 @@ async def commit(ends: Ends, prepared: Prepared, report: Report, fence: Fence | 
             raise Conflict("the lock was lost before the commit began", kind=ErrorKind.LOCK_LOST)
         if fence is not None:
             await fence()
-        done = await ends.remote.commit(prepared.changeset, lambda: hold.seems_held, follows_ours=hold.follows_ours)
+        gone = await _swept(ends, prepared.works)
+        changes = tuple(change for change in prepared.changeset.changes if id(change) not in gone)
+        changeset = msgspec.structs.replace(prepared.changeset, changes=changes)
+        done = await ends.remote.commit(changeset, lambda: hold.seems_held, follows_ours=hold.follows_ours)
+    done = replace(done, contested=(*done.contested, *(Contest(change, {}) for change in gone.values())))
     committed = set(map(id, done.committed))
     works = [work for work in prepared.works if id(work.change) in committed]
     await _acknowledge(ends, prepared.planned, works, report)
     return done
+
+
+async def _swept(ends: Ends, works: Iterable[Work]) -> dict[int, Change]:
+    """The changes that rely on something that lay there before, unlisted, and that is gone by now. What was deleted is
+    swept under the global lock, which we hold: what is still there stays.
+    """
+
+    async def is_there(path: str, version: Version) -> bool:
+        try:
+            found = (await ends.store.head(ends.key(path))).version
+        except NotFound:
+            return False
+        return found in (None, version) or not version
+
+    relied_on = [
+        (work.change, path, placed.version)
+        for work in works
+        for path, placed in work.placed.items()
+        if placed.lay_there and path not in work.change.before
+    ]
+    there = await each(ends.pushes, relied_on, lambda one: is_there(*one[1:]))
+    return {id(change): change for (change, *_), stays in zip(relied_on, there, strict=True) if not stays}
 
 
 def _learnt(planned: Planned, works: Iterable[Work]) -> list[Change]:
@@ -111,7 +141,7 @@ async def _acknowledge(ends: Ends, planned: Planned, works: Sequence[Work], repo
     report.pulled += [marker.path for marker in moved if marker.content is not None and not marker.is_news_there]
     report.pushed += [marker.path for marker in decided if marker.content is not None and marker.is_news_there]
     report.deleted_there += [marker.path for marker in decided if marker.content is None and marker.remote]
-    base.saw((path, version) for work in works for path, version in work.versions.items())
+    base.saw((path, placed.version) for work in works for path, placed in work.placed.items() if placed.version)
     attempted.settle(ends.journal.reports, [path for work in works for path in work.change.after])
 
 

@@ -45,10 +45,16 @@ class Changing(Exception):  # noqa: N818 - as above
     """The file is not what it was when it was looked at. It is marked again by now."""
 
 
+class Placed(NamedTuple):
+    version: Version
+    lay_there: bool
+    """Whether something lay in this place before. Where nobody lists it, a sweep may be about to remove it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Uploaded:
     entry: Entry
-    version: Version
+    placed: Placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +96,17 @@ async def ready(ends: Ends, path: str, content: ContentId) -> Ready:
 
 async def upload(ends: Ends, file: Ready, occupants: Occupants) -> Uploaded:
     """Put a file where the index will find it."""
-    version = await put(ends, file.path, file.content, file.body, occupants)
+    placed = await put(ends, file.path, file.content, file.body, occupants)
     if isinstance(file.body, Path) and _stamp(file.body) != file.stamp:
         raise Changing(file.path)
     size, written = file.stamp.size, to_text(file.stamp.mtime_ns)
-    return Uploaded(Entry(file.path, size, to_text(ends.now()), written, file.content), version)
+    return Uploaded(Entry(file.path, size, to_text(ends.now()), written, file.content), placed)
 
 
-async def put(there: There, path: str, content: ContentId, body: bytes | Path, occupants: Occupants) -> Version:
+async def put(there: There, path: str, content: ContentId, body: bytes | Path, occupants: Occupants) -> Placed:
     """Put these bytes where the index will find them, unless something lies there that must not go."""
     if not there.conditional:
-        return await there.store.put(there.key(path), body, when=ANY)
+        return Placed(await there.store.put(there.key(path), body, when=ANY), lay_there=False)
     known = occupants.versions.get(path)
     when: Condition | None = ABSENT
     if known is not None and occupants.may_go(path, known[0]):
@@ -110,12 +116,12 @@ async def put(there: There, path: str, content: ContentId, body: bytes | Path, o
     for _ in range(_TRIES):
         if when is not None:
             with suppress(Conflict, NotFound):
-                return await there.store.put(there.key(path), body, when=when)
+                return Placed(await there.store.put(there.key(path), body, when=when), lay_there=when is not ABSENT)
         found = await _lies_there(there, path)
         if found is None:
             when = ABSENT
         elif found[0] == content:
-            return found[1]  # put there before, by us or by somebody with the same thing
+            return Placed(found[1], lay_there=True)  # put before, by us or by somebody with the same thing
         elif occupants.may_go(path, found[0]):
             when = found[1]
         else:
