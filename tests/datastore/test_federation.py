@@ -13,7 +13,7 @@ import bayou
 from bayou import config
 from bayou.config import newrepo
 from bayou.datastore import federation
-from bayou.errors import NotFound, UsageError
+from bayou.errors import UsageError
 from bayou.storage.connecting import connect
 from bayou.sync.journal import Journal
 from bayou.sync.syncing import Job
@@ -53,13 +53,32 @@ def test_in_a_folder(repo: Repo, tmp_path: Path) -> None:
         assert infra.cataloguing.pull(["web", "team"]) == ({"web": 1}, ["team"])
         (found,) = infra.query('name == "state"')
         assert (found.namespace, found.version) == ("web", version.version)
-        content = federation.content_of(infra.settings, "web", f"data/aws/vpc/{found.model_id}/state/1/raw")
-        assert json.loads(content) == {"a": 1}
+        raw = f"data/aws/vpc/{found.model_id}/state/1/raw"
+        content = federation.contents_of(infra.settings, [("web", raw), ("web", "data/x")], at_most=100)
+        assert {at: json.loads(body) for at, body in content.items()} == {("web", raw): {"a": 1}}
+        assert not federation.contents_of(infra.settings, [("web", raw)], at_most=1)
         for path in ("../infra/x", "/etc/passwd"):
             with pytest.raises(UsageError):
-                federation.content_of(infra.settings, "web", path)
-        with pytest.raises(NotFound):
-            federation.content_of(infra.settings, "web", "data/x")
+                federation.contents_of(infra.settings, [("web", path)], at_most=100)
+        content_asked_for(infra)
+
+
+def content_asked_for(infra: bayou.Datastore) -> None:
+    """What decides is brought if somebody wants that, and is kept nowhere."""
+    before = {file for file in infra.tree.root.rglob("*") if "catalog" not in file.name}
+    for predicate, total in (("attributes.a == 1", 1), ("attributes.a == 2", 0)):
+        assert infra.query(predicate).undecided == 1
+        results = infra.query(predicate, hydrate=True)
+        assert (results.total, results.undecided) == (total, 0)
+    (shown,) = infra.query('name == "state"', select="attributes.a", hydrate=True)
+    assert shown == 1
+    (record,) = infra.query("attributes.a == 1", hydrate=True)
+    assert (record.namespace, record.attributes, json.loads(record.read())) == ("web", {"a": 1}, {"a": 1})
+    with record.open() as file:
+        assert json.load(file) == {"a": 1}
+    (record,) = infra.query('name == "state"')
+    assert record.attributes == {}
+    assert {file for file in infra.tree.root.rglob("*") if "catalog" not in file.name} == before
 
 
 def test_in_a_bucket(ministack: Server, repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,9 +100,9 @@ def test_in_a_bucket(ministack: Server, repo: Repo, monkeypatch: pytest.MonkeyPa
     found = federation.rows_of(settings, notices.append, ["web", "bad", "none"])
     assert found == {"web": rows, "bad": None, "none": None}
     assert len(notices) == 2
-    assert federation.content_of(settings, "web", "data/t/m/n/1/raw") == b"theirs"
-    with pytest.raises(NotFound):
-        federation.content_of(settings, "web", "data/t/m/n/2/raw")
+    files = [("web", f"data/t/m/n/{number}/raw") for number in (1, 2)]
+    assert federation.contents_of(settings, files, at_most=100) == {files[0]: b"theirs"}
+    assert federation.contents_of(settings, files, at_most=1) == {}
 
 
 def test_what_is_offered_goes_with_the_next_push_and_only_if_it_is_new(repo: Repo, tmp_path: Path) -> None:

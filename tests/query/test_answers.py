@@ -148,12 +148,12 @@ def test_content_that_is_not_here_leaves_rows_undecided(written: Desk) -> None:
 def test_content_that_is_too_large_to_look_into_leaves_rows_undecided(
     written: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bayou.query.running.LARGEST", 10)
+    monkeypatch.setattr("bayou.query.reach.LARGEST", 10)
     results = written.ask('name == "report" && content.contains("well")')
     assert (results.total, results.undecided) == (0, 1)
     assert "or is larger than" in results.notices[0]
     assert written.ask('content.contains("well") || name == "report"').total == 1
-    monkeypatch.setattr("bayou.query.running.LARGEST", 11)
+    monkeypatch.setattr("bayou.query.reach.LARGEST", 11)
     assert written.names('content.contains("well")') == ["report 1"]
 
 

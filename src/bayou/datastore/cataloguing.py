@@ -1,15 +1,18 @@
 """The catalog as a file: what goes out of it, and what of other namespaces comes in."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayou.datastore import federation
 from bayou.domain.namespaces import check_namespace
+from bayou.layout.artifacts import Part
 from bayou.layout.keys import CATALOG_EXPORT
+from bayou.repository.versions import path_of
 
 if TYPE_CHECKING:
     from bayou.datastore.datastore import Datastore
+    from bayou.query import Stored
 
 
 class Cataloguing:
@@ -45,6 +48,14 @@ class Cataloguing:
                 self._datastore.notice(f"{namespace}, row {rejected.number}: {rejected.reason}")
             pulled[namespace] = len(rows)
         return pulled, missing
+
+    def abroad(self, wanted: "Collection[Stored]") -> "Mapping[Stored, bytes]":
+        """The content of versions of other namespaces of this datastore, as far as it can be had."""
+        from bayou.query.reach import LARGEST  # noqa: PLC0415 - with queries
+
+        at = {(one.namespace, path_of(one.key, one.version, Part.RAW)): one for one in wanted if one.namespace}
+        found = federation.contents_of(self._datastore.settings, at.keys(), at_most=LARGEST)
+        return {at[place]: content for place, content in found.items()}
 
     def size(self) -> int:
         """How many bytes it takes."""

@@ -252,7 +252,8 @@ class Datastore:
     ) -> "Results":
         """What a CEL predicate says (docs/query.md): the latest versions that match, unless it asks for history.
 
-        Nothing is fetched for it, unless `hydrate` asks for the content that decides, and for that of the records.
+        Nothing is fetched for it, unless `hydrate` asks for the content that decides, and for that of the records: also
+        of those of other namespaces, which stay theirs and are not kept.
         `memory` are further records to ask, such as `run.ephemeral()`; they come first.
         """
         from bayou.query import query  # noqa: PLC0415 - as above
@@ -268,6 +269,7 @@ class Datastore:
                 order_by=order_by,
                 strict=strict,
                 hydrate=self.syncing.hydrate if hydrate and self.is_synced else None,
+                abroad=self.cataloguing.abroad if hydrate else None,
                 memory=held,
             )
         )

@@ -2,9 +2,8 @@
 what somebody asks for by name.
 """
 
-import asyncio
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -13,12 +12,12 @@ import msgspec
 
 from bayou.config import Folder, Settings
 from bayou.datastore.coordination import Notice
-from bayou.datastore.remote import bucket
+from bayou.datastore.remote import bucket, in_a_loop
 from bayou.domain.namespaces import check_namespace
-from bayou.errors import ErrorKind, NotFound
 from bayou.layout.keys import CATALOG_EXPORT
 from bayou.layout.safety import check_path
 from bayou.remotes import ObjectRemote
+from bayou.remotes.objects import each
 from bayou.sync.journal import Journal
 from bayou.wire.documents import Void
 
@@ -65,32 +64,39 @@ def rows_of(settings: Settings, notice: Notice, namespaces: Iterable[str]) -> Ma
             with ObjectRemote(store, settings.namespace, width=settings.pull_concurrency) as remote:
                 return await remote.foreign_catalogs(asked)
 
-    found = asyncio.run(fetch())
+    found = in_a_loop(fetch)
     for rows in found.values():
         if isinstance(rows, Void):
             notice(rows.why)
     return {namespace: None if isinstance(rows, Void) else rows for namespace, rows in found.items()}
 
 
-def content_of(settings: Settings, namespace: str, path: str) -> bytes:
-    """A file of another namespace."""
+def contents_of(
+    settings: Settings, files: Collection[tuple[str, str]], *, at_most: int
+) -> Mapping[tuple[str, str], bytes]:
+    """Files of other namespaces, by namespace and path, without those that are missing or larger. Nothing is kept."""
+    for namespace, path in files:
+        check_namespace(namespace)
+        check_path(path)
     location = settings.location
-    found: bytes | None = None
     if isinstance(location, Folder):
-        file = location.path / check_namespace(namespace) / check_path(path)
-        found = file.read_bytes() if file.is_file() else None
-    else:
+        found = {(space, path): location.path / space / path for space, path in files}
+        return {
+            at: file.read_bytes() for at, file in found.items() if file.is_file() and file.stat().st_size <= at_most
+        }
 
-        async def fetch() -> bytes | None:
-            async with bucket(settings) as store:
-                with ObjectRemote(store, settings.namespace) as remote:
-                    fetched = await remote.foreign_content(namespace, path)
-                    return None if fetched is None else await fetched.bytes()
+    async def fetch() -> Mapping[tuple[str, str], bytes]:
+        async with bucket(settings) as store:
+            with ObjectRemote(store, settings.namespace, width=settings.pull_concurrency) as remote:
 
-        found = asyncio.run(fetch())
-    if found is None:
-        raise NotFound(f"the namespace {namespace!r} has no file {path!r}", kind=ErrorKind.CONTENT_MISSING)
-    return found
+                async def one(at: tuple[str, str]) -> bytes | None:
+                    fetched = await remote.foreign_content(*at)
+                    return None if fetched is None or fetched.meta.size > at_most else await fetched.bytes()
+
+                bodies = await each(settings.pull_concurrency, files, one)
+                return {at: body for at, body in zip(files, bodies, strict=True) if body is not None}
+
+    return in_a_loop(fetch)
 
 
 def _read(file: Path) -> Rows | None:

@@ -1,9 +1,11 @@
 """The remote of a repo: its bucket, opened with the locks and the cache that go with it, for one piece of work."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from bayou.config import Folder, Settings
 from bayou.config.urls import displayed
@@ -17,6 +19,8 @@ from bayou.sync.ends import Ends, installing
 from bayou.sync.journal import Journal
 from bayou.tree import Tree
 from bayou.tree.tiers import Tiers
+
+_Result = TypeVar("_Result")
 
 HASTE = Patience(attempts=3, deadline=15.0)
 """For whoever waits for one file."""
@@ -112,3 +116,15 @@ def _places(settings: Settings) -> tuple[Path, Path]:
     if settings.repo is None or settings.cache is None:
         raise UsageError("this needs a repo, whose cache it works with", kind=ErrorKind.REPO_MISSING)
     return settings.cache, settings.repo
+
+
+def in_a_loop(run: Callable[[], Coroutine[Any, Any, _Result]]) -> _Result:
+    """In a loop of its own; in a notebook, whose thread has one already, in another thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(run())
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - for notebooks only
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(lambda: asyncio.run(run())).result()

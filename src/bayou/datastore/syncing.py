@@ -16,7 +16,7 @@ from bayou.config.settings import Hydration, Source
 from bayou.datastore.coordination import Exchange
 from bayou.datastore.federation import offer
 from bayou.datastore.publishing import exchange
-from bayou.datastore.remote import HASTE, Joined, Local, joined
+from bayou.datastore.remote import HASTE, Joined, Local, in_a_loop, joined
 from bayou.datastore.synced import Preview, Standing, Synced
 from bayou.domain.artifacts import ArtifactKey
 from bayou.domain.models import Model, derived_id, parse_model
@@ -229,7 +229,7 @@ class Syncing:
                 return await work(found)
 
         try:
-            return _in_a_loop(run)
+            return in_a_loop(run)
         except Unavailable as error:
             if error.kind in {ErrorKind.DEADLINE_EXCEEDED, ErrorKind.STORE_FULL}:
                 raise
@@ -277,18 +277,6 @@ class Syncing:
                     remedy="Write TYPE/NAME: then it is looked for on the other side.",
                 ) from None
             return Model(model_type, derived_id(self._datastore.namespace, model_type, name), name)
-
-
-def _in_a_loop(run: Callable[[], Coroutine[Any, Any, _Result]]) -> _Result:
-    """In a loop of its own; in a notebook, whose thread has one already, in another thread."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(run())
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - for notebooks only
-
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(lambda: asyncio.run(run())).result()
 
 
 def _within(job: Job, began: float, seconds: float) -> Job:

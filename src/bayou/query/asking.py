@@ -8,8 +8,9 @@ from bayou.query import running
 from bayou.query.memory import rows_of, run_in_memory
 from bayou.query.notices import notices
 from bayou.query.planning import plan
+from bayou.query.reach import Abroad, Hydrate
 from bayou.query.results import Results
-from bayou.query.running import Found, Hydrate
+from bayou.query.running import Found
 from bayou.repository.record import Record
 from bayou.tree import Tree
 
@@ -24,13 +25,15 @@ def query(  # noqa: PLR0913 - all that a query can be told
     order_by: str | None = None,
     strict: bool = False,
     hydrate: Hydrate | None = None,
+    abroad: Abroad | None = None,
     memory: Iterable[Record] = (),
 ) -> Results:
     """What matches the predicate, as the catalog has it; whoever calls brings that up to date first.
 
     Only the latest versions, and no markers of deletions, unless the predicate speaks of `version` or `isLatest`, or of
     `lifecycle`. Namespaces are not told apart, unless it speaks of `ns`. With `hydrate`, content that decides or is
-    projected is fetched; without, rows that it would decide are counted. `strict` makes the first row that fails fatal.
+    projected is fetched, with `abroad` that of other namespaces; without, rows that it would decide are counted.
+    `strict` makes the first row that fails fatal.
     Records in `memory` come first, and hide those of the same version.
     """
     if limit is not None and limit < 0:
@@ -46,6 +49,7 @@ def query(  # noqa: PLR0913 - all that a query can be told
         limit=limit,
         strict=strict,
         hydrate=hydrate,
+        abroad=abroad,
         found=found,
         without=rows_of(catalog, records),
     )
@@ -58,6 +62,7 @@ def query(  # noqa: PLR0913 - all that a query can be told
         predicate=predicate,
         projected=select is not None,
         hydrate=hydrate,
+        abroad=abroad,
         notices=list(notices(planned, catalog, found)),
     )
 

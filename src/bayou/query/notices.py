@@ -7,7 +7,8 @@ from bayou.domain.suggestions import suggestion
 from bayou.query.fields import TAGS
 from bayou.query.paths import keys
 from bayou.query.planning import Plan
-from bayou.query.running import LARGEST, Found
+from bayou.query.reach import LARGEST
+from bayou.query.running import Found
 
 
 def notices(plan: Plan, catalog: Catalog, found: Found) -> Iterator[str]:

@@ -9,7 +9,8 @@ from bayou.domain.artifacts import ArtifactKey
 from bayou.errors import ErrorKind, NotFound
 from bayou.query.fields import ATTRIBUTES, CONTENT
 from bayou.query.projecting import Table, table
-from bayou.query.running import Failures, Found, Hydrate
+from bayou.query.reach import Abroad, Hydrate, Stored
+from bayou.query.running import Failures, Found
 from bayou.repository.record import Record
 from bayou.tree import Tree
 
@@ -40,6 +41,7 @@ class Results(Sequence[Any]):
         predicate: str | None,
         projected: bool,
         hydrate: Hydrate | None,
+        abroad: Abroad | None,
         notices: Sequence[str],
     ) -> None:
         self._found = found
@@ -48,6 +50,7 @@ class Results(Sequence[Any]):
         self._held = held
         self._projected = projected
         self._hydrate = hydrate
+        self._abroad = abroad
         self._page: tuple[int, dict[int, Record]] = (-1, {})
         self.predicate = predicate
         self.notices = tuple(notices)
@@ -178,13 +181,19 @@ class Results(Sequence[Any]):
         return self._page[1]
 
     def _record(self, row: Row) -> Record:
-        tree = self._tree if row.namespace == self._tree.namespace else None
-        return Record(row, tree, hydrate=_one_by_one(self._hydrate) if tree else None)
+        if row.namespace == self._tree.namespace:
+            return Record(row, self._tree, hydrate=_one_by_one(self._hydrate))
+        stored = Stored(row.namespace, ArtifactKey(row.model, row.artifact.name), row.artifact.version)
+        return Record(row, None, abroad=_read_abroad(self._abroad, stored))
 
 
 def _one_by_one(hydrate: Hydrate | None) -> Callable[[ArtifactKey, int], bool] | None:
     """For one record what a query does for many."""
     return None if hydrate is None else lambda key, version: bool(hydrate([(key, version)]))
+
+
+def _read_abroad(abroad: Abroad | None, stored: Stored) -> Callable[[], bytes | None] | None:
+    return None if abroad is None else lambda: abroad([stored]).get(stored)
 
 
 def _cells(record: Record, columns: Sequence[str]) -> tuple[object, ...]:

@@ -6,8 +6,9 @@ what SQL answered: a row that SQL leaves out is one that the predicate is false 
 
 import weakref
 from array import array
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -17,7 +18,6 @@ from bayou.catalog.rows import tags_of
 from bayou.domain.artifacts import ArtifactKey
 from bayou.domain.models import Model
 from bayou.errors import ErrorKind, UsageError
-from bayou.layout.artifacts import Part, VersionFile
 from bayou.layout.typefolders import type_at
 from bayou.query import engine
 from bayou.query.conditions import Sql, every, filled, listed
@@ -27,13 +27,9 @@ from bayou.query.fields import FIELDS, TAGS, Type
 from bayou.query.planning import Condition, Evaluated, Plan, wrong_value
 from bayou.query.projecting import shown
 from bayou.query.pushdown import MATCHES
+from bayou.query.reach import Abroad, Hydrate, Reach, Stored
 from bayou.tree import Tree
 
-Hydrate = Callable[[Sequence[tuple[ArtifactKey, int]]], object]
-"""Brings the content of these versions to this machine, as far as it can."""
-
-LARGEST: Final = 2**26
-"""Bytes of content that a predicate looks into: the engine holds a text of that size several times."""
 _FEW: Final = (100, 2_000, 20_000)
 """As few rows are found through an index. Of more, the whole table is looked at, row after row. To count is cheap as
 long as one way in finds few."""
@@ -78,8 +74,8 @@ class Candidate(NamedTuple):
     place: str
     flags: tuple[Any, ...]
     facts: Facts
-    version: tuple[ArtifactKey, int] | None
-    """Where its content is, if that is in reach of the tree."""
+    stored: Stored | None
+    """Where its content is, if it has a place."""
 
 
 class Decision(NamedTuple):
@@ -102,6 +98,7 @@ def run(  # noqa: PLR0913 - all that a run depends on
     strict: bool,
     hydrate: Hydrate | None,
     found: Found,
+    abroad: Abroad | None = None,
     without: Sequence[int] = (),
 ) -> None:
     """Add to `found` what the catalog has, until it holds more than `limit`. Rows `without` are passed over."""
@@ -117,9 +114,10 @@ def run(  # noqa: PLR0913 - all that a run depends on
         found.rows.extend(row for (row,) in rows)
         return
     batch_size = _BATCH if most is None else min(_BATCH, max(most, 20))
-    candidates = _candidates(plan, catalog, tree, where)
+    reach = Reach(tree, hydrate, abroad)
+    candidates = _candidates(plan, catalog, reach, where)
     while batch := list(islice(candidates, batch_size)):
-        for candidate, decision in _decided(plan, batch, hydrate):
+        for candidate, decision in _decided(plan, batch, reach):
             _note(plan, candidate, decision, found, strict=strict)
             if limit is not None and len(found.rows) > limit:
                 candidates.close()
@@ -196,28 +194,28 @@ def _note(plan: Plan, candidate: Candidate, decision: Decision, found: Found, *,
         found.failures[message] = Failures(known.count + 1, known.example) if known else Failures(1, candidate.place)
 
 
-def _decided(plan: Plan, batch: list[Candidate], hydrate: Hydrate | None) -> Iterator[tuple[Candidate, Decision]]:
+def _decided(plan: Plan, batch: list[Candidate], reach: Reach) -> Iterator[tuple[Candidate, Decision]]:
     decisions = [decide(plan.undecided, candidate.facts, candidate.flags) for candidate in batch]
-    if hydrate is not None:
-        lacking = [at for at, candidate in enumerate(batch) if _lacks_content(plan, candidate, decisions[at])]
-        if lacking:
-            hydrate([version for at in lacking if (version := batch[at].version)])
-            for at in lacking:
-                batch[at].facts.forget()
-                if decisions[at] is _UNDECIDED:
-                    decisions[at] = decide(plan.undecided, batch[at].facts, batch[at].flags)
+    lacking = [at for at, candidate in enumerate(batch) if _lacks_content(plan, candidate, decisions[at], reach)]
+    if lacking:
+        reach.bring([stored for at in lacking if (stored := batch[at].stored)])
+        for at in lacking:
+            batch[at].facts.forget()
+            if decisions[at] is _UNDECIDED:
+                decisions[at] = decide(plan.undecided, batch[at].facts, batch[at].flags)
     return zip(batch, decisions, strict=True)
 
 
-def _lacks_content(plan: Plan, candidate: Candidate, decision: Decision) -> bool:
-    if candidate.version is None:
+def _lacks_content(plan: Plan, candidate: Candidate, decision: Decision, reach: Reach) -> bool:
+    """Whether it takes content that could be brought."""
+    if candidate.stored is None or not reach.can_bring(candidate.stored):
         return False
     if decision is _UNDECIDED:
         return True
     return decision is _MATCH and plan.projection is not None and plan.projection(candidate.facts)[1] is Outcome.UNKNOWN
 
 
-def _candidates(plan: Plan, catalog: Catalog, tree: Tree, where: Sql) -> Generator[Candidate]:
+def _candidates(plan: Plan, catalog: Catalog, reach: Reach, where: Sql) -> Generator[Candidate]:
     flags = [condition.flag for condition in plan.undecided if condition.flag is not None]
     fields = [FIELDS[name] for name in sorted(plan.reads) if FIELDS[name].is_scalar]
     columns = ["row", *_PLACE, "content_type", *(str(one.column) for one in fields)]
@@ -241,14 +239,10 @@ def _candidates(plan: Plan, catalog: Catalog, tree: Tree, where: Sql) -> Generat
         if TAGS in plan.reads:
             known[TAGS] = tags_of(values[first_flag - 1])
         place = (namespace, type_path, model_id, name, version)
-        key = _key(*place[1:4]) if namespace == tree.namespace else None
-        yield Candidate(
-            row,
-            _place(*place),
-            values[first_flag:],
-            Facts(known, content_type, _reader(tree, key, version)),
-            (key, version) if key else None,
-        )
+        key = _key(*place[1:4])
+        stored = Stored(namespace, key, version) if key else None
+        read = partial(reach.read, stored) if stored else _nothing
+        yield Candidate(row, _place(*place), values[first_flag:], Facts(known, content_type, read), stored)
 
 
 def _key(type_path: str, model_id: str, name: str) -> ArtifactKey | None:
@@ -256,13 +250,8 @@ def _key(type_path: str, model_id: str, name: str) -> ArtifactKey | None:
     return ArtifactKey(Model(model_type, model_id), name) if model_type else None
 
 
-def _reader(tree: Tree, key: ArtifactKey | None, version: int) -> Callable[[], bytes | None]:
-    def read() -> bytes | None:
-        if key is None:
-            return None
-        return tree.read(VersionFile(key.model, key.name, version, Part.RAW).path, at_most=LARGEST)
-
-    return read
+def _nothing() -> None:
+    return None
 
 
 def _place(namespace: str, type_path: str, model_id: str, name: str, version: int) -> str:

@@ -32,13 +32,22 @@ class Record:
     """One version. Its properties are called as the fields of a query are, in the Python way of writing them."""
 
     def __init__(
-        self, row: Row, tree: Tree | None, *, hydrate: Hydrate | None = None, content: bytes | None = None
+        self,
+        row: Row,
+        tree: Tree | None,
+        *,
+        hydrate: Hydrate | None = None,
+        content: bytes | None = None,
+        abroad: Callable[[], bytes | None] | None = None,
     ) -> None:
-        """`tree` is that of the row's namespace, if its files are within reach; `content` what is in memory anyhow."""
+        """`tree` is that of the row's namespace, if its files are within reach; `content` what is in memory anyhow;
+        `abroad` reads what has no place on this machine.
+        """
         self._row = row
         self._tree = tree
         self._hydrate = hydrate
         self._content = content
+        self._abroad = abroad
 
     @property
     def artifact(self) -> Artifact:
@@ -192,12 +201,13 @@ class Record:
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
         """The content as a binary stream."""
-        if self._content is not None:
-            yield BytesIO(self._content)
+        if self._tree is None:
+            content = self._bytes()
+            if content is None:
+                raise self._not_here()
+            yield BytesIO(content)
             return
         self._fetch()
-        if self._tree is None:
-            raise self._not_here()
         with self._tree.open(self._raw) as file:
             if file is None:
                 raise self._not_here()
@@ -324,6 +334,8 @@ class Record:
         return path_of(self.key, self.version, Part.RAW)
 
     def _bytes(self) -> bytes | None:
+        if self._content is None and self._abroad is not None:
+            self._content = self._abroad()
         if self._content is not None:
             return self._content
         self._fetch()
