@@ -18,7 +18,7 @@ from bayou.errors import Unavailable
 from bayou.layout.keys import Keyspace
 from bayou.locks import Locks, StoreCells
 from bayou.storage.port import Request, Store
-from bayou.sync import disk, mirror
+from bayou.sync import disk, mirror, planning
 from bayou.sync.exchange import replace_seen
 from bayou.sync.hydrating import hydrate
 from bayou.sync.report import Report
@@ -66,7 +66,6 @@ ELSEWHERE = {
     62: "tests/sync/test_budgets.py::test_a_push_costs_what_changed_and_not_what_there_is",
     63: "tests/sync/test_budgets.py::test_a_thousand_files",
     64: "tests/sync/test_budgets.py::test_a_push_costs_what_changed_and_not_what_there_is",
-    65: "tests/sync/test_budgets.py::test_a_push_costs_what_changed_and_not_what_there_is",
     68: "tests/storage/test_limit.py::test_never_more_than_the_width_are_under_way",
     69: "tests/remotes/test_reading.py::test_shards_are_read_side_by_side_and_not_all_at_once",
     70: "tests/sync/test_budgets.py::test_one_model_of_fifty",
@@ -540,6 +539,37 @@ async def test_w52_what_is_gone_from_a_cache_comes_back(computers: Two) -> None:
     (one.tree.root / "logs/a").unlink()
     assert (await one.pull()).pulled == ["logs/a"]
     assert one.files() == {"logs/a": b"1"}
+
+
+async def test_w65_a_pull_lists_a_few_folders_and_finds_what_is_gone_all_the_same(
+    computers: Two, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = computers
+    for number in range(30):
+        one.write(f"files/{number:02}/x", b"%d" % number)
+    await one.push()
+    await two.pull()
+    monkeypatch.setattr(planning, "_LOOKS", 10)
+    listed: list[str] = []
+    names = disk.names
+
+    def noted(place: str) -> object:
+        listed.append(place)
+        return names(place)
+
+    monkeypatch.setattr(disk, "names", noted)
+    gone = two.tree.root / "files/25/x"
+    gone.unlink()
+    pulls = 0
+    while not gone.exists():
+        listed.clear()
+        await two.pull()
+        pulls += 1
+        assert len(listed) <= 11
+    assert pulls <= 4
+    listed.clear()
+    await two.push()
+    assert not listed
 
 
 async def test_w66_what_did_not_change_is_not_read(computers: Two) -> None:
