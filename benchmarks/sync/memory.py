@@ -46,7 +46,7 @@ def _with_index(server: Server, root: Path, entries: int, kind: Format) -> Itera
     compared = one_sync(server, bucket, root / "known", "pull", lazy=True)
     yield _line("pull: compare all of it", size, compared)
     unchanged = one_sync(server, bucket, root / "known", "pull", lazy=True)
-    if unchanged["requests"] != 1:
+    if unchanged["requests"] > 2:  # of a dual index the meta is looked at as well, once a minute
         raise AssertionError(f"a pull with nothing to do: {unchanged}")
     yield _line("pull: nothing changed", size, unchanged)
     one_new(server, bucket, root / "known", "first")  # it writes whatever copies of the index were missing
