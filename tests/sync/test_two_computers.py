@@ -99,6 +99,26 @@ async def test_both_made_version_two(computer: Make) -> None:
     assert one.files()[f"{STATE}/latest"] == b"3"
 
 
+async def test_a_version_whose_content_is_nowhere_is_named_until_somebody_brings_it(
+    computer: Make, store: MemoryStore
+) -> None:
+    """The bucket was emptied, and this machine has left the content there: what it says of it cannot be pushed."""
+    one, two = computer("one"), computer("two", lazy=True)
+    one.write_version(1, b"1")
+    one.write("logs/a", b"log")
+    await one.push()
+    await two.pull()
+    for key in [item.key async for page in store.list("") for item in page]:
+        await store.delete(key)
+    report = await two.sync()
+    assert report.pushed == ["logs/a"]
+    assert report.failed.keys() == {f"{STATE}/1/metadata.yaml"}
+    assert not report.is_complete
+    assert (await one.sync()).is_complete
+    assert (await two.sync(everything=True)).is_complete
+    assert two.files() == {path: body for path, body in one.files().items() if not path.endswith("/raw")}
+
+
 async def test_the_newest_of_ours_stays_on_top_where_something_unlisted_lies_in_the_way(
     computer: Make, store: MemoryStore
 ) -> None:

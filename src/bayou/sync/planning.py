@@ -171,6 +171,20 @@ def contradictions(planned: Planned) -> dict[str, str]:
     }
 
 
+def left(planned: Planned) -> dict[str, str]:
+    """What no plan can push: files that change while they are looked at, and versions whose content is on neither side.
+    It comes before what is said of it, so nobody is just about to write it.
+    """
+    scan = planned.scan
+    why = dict.fromkeys(scan.unsettled, "it changes at this moment")
+    for path in scan.stamps:
+        raw = f"{path.removesuffix(Part.METADATA)}{Part.RAW}"
+        somewhere = (raw in side for side in (planned.base, planned.listed, scan.local.files, scan.unsettled))
+        if raw in planned.classify(path).members and not any(somewhere):
+            why[path] = "its content is neither here nor there: sync a machine that has it, or delete this version"
+    return why
+
+
 def absent(ends: Ends, scope: Scope, *, lazy: bool, check: Check = lambda: None) -> frozenset[str]:
     """What both sides hold and this machine does not, as far as it is to: content that was left there (sync spec W-24),
     and what is gone from the cache without a word (W-52). For the latter the folders of some thousand files are listed,

@@ -167,6 +167,7 @@ class Sync:
             absent = planning.absent(ends, job.scope, lazy=job.lazy, check=run.check) if job.pulls else frozenset()
             planned = await planning.plan(ends, scan, there, job.scope, absent=absent, objects=run.objects)
             report.failed.update(planning.contradictions(planned))
+            report.failed.update(planning.left(planned) if job.pushes else {})
             if run.is_known and await self._is_another_store(planned, pushes=job.pushes):
                 run.is_interfered = True
                 continue
