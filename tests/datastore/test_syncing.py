@@ -214,6 +214,38 @@ def test_a_namespace_offers_its_catalog_with_each_push(repo: Path, url: str) -> 
         assert pulled == {"infra": 1}
 
 
+def test_a_clone_never_offers_less_than_there_is(repo: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a new one, which knows nothing yet, nor one that was away while others wrote."""
+    connect(repo, url, namespace="infra")
+    write(repo, "ok")
+    with bayou.open(repo) as ds:
+        ds.sync()
+        repo_id = ds.settings.repo_id
+    web = connect(repo.parent / "web", url, namespace="web")
+
+    def offered() -> int:
+        with bayou.open(web) as ds:
+            return ds.cataloguing.pull(["infra"])[0]["infra"]
+
+    clone = repo.parent / "clone"
+    made = newrepo.create(clone)
+    marker.save(made, {**made.values, "repoId": repo_id})
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("SWAMP_HOME", str(repo.parent / "elsewhere"))
+        connect(clone, url, namespace="infra")
+        assert offered() == 1
+    with bayou.open(repo) as ds:
+        ds.write("prod", "more", b"1", type="aws/ec2/vpc")
+        ds.sync()
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("SWAMP_HOME", str(repo.parent / "elsewhere"))
+        with bayou.open(clone) as ds:
+            ds.write("prod", "other", b"1", type="aws/ec2/vpc")
+            ds.sync()
+            assert ds.sync().requests == 1
+        assert offered() == 3
+
+
 def test_content_that_is_gone_there_is_named(repo: Path, url: str) -> None:
     connect(repo, url)
     write(repo, "ok")

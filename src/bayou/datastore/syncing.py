@@ -94,7 +94,8 @@ class Syncing:
         seconds = self._seconds(given) if seconds is None else seconds
         report = Report() if progress is None else Report(progress=progress)
         began = time.monotonic()
-        if pushes and not references:
+        offers, is_first = pushes and not references, self._journal.side is None
+        if offers and not is_first:  # a clone that was never synced would offer an empty catalog
             offer(self._datastore, self._journal)
 
         async def work(found: Joined) -> int:
@@ -104,8 +105,11 @@ class Syncing:
                 if pulls and report.stop is None:
                     lacking = hydrating.absent(self._journal, job.scope, wanted=job.lazy)
                     await _in_time(hydrating.hydrate(found.ends, lacking, report), job, began, seconds)
+                # With what came, our catalog may say more than what was offered: others must not lose sight of it.
+                is_news = offers and (is_first or bool(report.pulled)) and report.stop is None
+                offers_more = is_news and offer(self._datastore, self._journal)
                 now = self._scope(references)
-                if not pulls or now == job.scope:
+                if not offers_more and (not pulls or now == job.scope):
                     break
                 job = replace(job, scope=now)  # the definitions that came tell of another id
             return found.tally.total
