@@ -1,5 +1,7 @@
 """Content that is not here: fetched when it is asked for, verified, and gone on with by whoever comes next."""
 
+import errno
+import io
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,7 +10,8 @@ import pytest
 from bayou.domain.models import Model
 from bayou.domain.modeltypes import ModelType
 from bayou.domain.scopes import scope_of
-from bayou.errors import Unavailable
+from bayou.errors import ErrorKind, Unavailable
+from bayou.storage.filesystem import FilesystemStore
 from bayou.sync import hydrating
 from bayou.sync.report import Report
 from bayou.testing.computers import TYPE, Computer, name_of
@@ -114,3 +117,44 @@ async def test_content_that_somebody_removed_by_hand_comes_back_when_it_is_asked
     (one.journal.place.cache / RAW).unlink()
     assert (await hydrate(one, [RAW])).pulled == [RAW]
     assert one.files()[RAW] == b"1"
+
+
+async def test_a_full_disk_is_told_as_one_and_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large file comes chunk by chunk, and the disk may be full before any of them."""
+    (tmp_path / "bucket").mkdir()
+    names = ("one", "two", "lazy")
+    computers = [Computer(tmp_path / n, FilesystemStore(tmp_path / "bucket"), lazy=n == "lazy") for n in names]
+    one, two, lazy = computers
+    one.write_version(1, bytes(9 << 20))  # more than any store gives in one piece
+    one.write("logs/a", b"log")
+    await one.push()
+    await lazy.pull()
+
+    class Full(io.FileIO):
+        def write(self, _chunk: object) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    opened = Path.open
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            Path,
+            "open",
+            lambda path, mode="r", *rest, **more: (
+                Full(path, mode) if mode == "xb" else opened(path, mode, *rest, **more)
+            ),
+        )
+        report = await two.pull()
+        assert "logs/a" in report.pulled
+        assert "No space left" in report.failed[f"{name_of()}/1"]
+        with pytest.raises(Unavailable) as caught:
+            await hydrate(lazy, [RAW])
+        assert caught.value.kind is ErrorKind.STORE_FULL
+    for each in (two, lazy):
+        assert not [file for file in (each.journal.place.control / "tmp").rglob("*") if file.is_file()]
+    assert (await two.pull()).is_complete
+    assert not (await hydrate(lazy, [RAW])).failed
+    assert two.files() == lazy.files() == one.files()
+    for each in computers:
+        each.close()

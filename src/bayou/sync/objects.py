@@ -9,6 +9,7 @@ from typing import NamedTuple
 from bayou.domain.content import ContentId
 from bayou.errors import Conflict, NotFound, Unavailable
 from bayou.remotes.packs import Packed
+from bayou.storage.oserrors import translated
 from bayou.storage.port import Fetched, Store, Version
 
 SMALL = 256 << 10
@@ -68,7 +69,9 @@ async def bring(store: Store, key: str, temporary: Callable[[], Path], seen: Cal
         body = await fetched.bytes()
         seen(len(body))
         return Arrived(hashlib.sha256(body).hexdigest(), len(body), fetched.version, body)
-    return await _to_file(fetched, temporary(), seen)
+    place = temporary()
+    with translated(str(place)):
+        return await _to_file(fetched, place, seen)
 
 
 async def _to_file(fetched: Fetched, place: Path, seen: Callable[[int], None]) -> Arrived:
