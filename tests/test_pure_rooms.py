@@ -30,6 +30,7 @@ MODULES = {
     "math",
     "msgspec",
     "re",
+    "struct",
     "typing",
     "unicodedata",
     "uuid",
