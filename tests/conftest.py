@@ -52,13 +52,11 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test that needs a server, by fixture or by parameter; keep the tests of one server on one worker."""
+    """Mark each test that needs a server, by fixture or by parameter."""
     for item in items:
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
-        needed = SERVERS.keys() & {*getattr(item, "fixturenames", ()), *(p for p in parameters if isinstance(p, str))}
-        if needed:
+        if SERVERS.keys() & {*getattr(item, "fixturenames", ()), *(p for p in parameters if isinstance(p, str))}:
             item.add_marker(pytest.mark.server)
-            item.add_marker(pytest.mark.xdist_group("+".join(sorted(needed))))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,4 +1,4 @@
-"""One Spark session for all tests of this room, which therefore run in one process."""
+"""One Spark session for all tests of this room that use it, which therefore run in one process."""
 
 from collections.abc import Iterator
 
@@ -12,9 +12,11 @@ from bayou.testing.servers.s3 import CREDENTIALS
 _SETTINGS = {"spark.sql.shuffle.partitions": "2", "spark.python.authenticate.socketTimeout": "120s"}
 
 
+# First, as xdist looks at groups in the same hook.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "tests/pipelines/" in item.path.as_posix():
+        if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
