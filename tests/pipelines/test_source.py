@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +259,31 @@ def read_all(name: str, selection: Selection) -> list[list[dict[str, Any]]]:
 def asked(tally: Tally) -> Counter[str]:
     assert tally.log is not None
     return Counter(f"{request.verb} {request.key}" for request in tally.log)
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("9999-12-31T23:59:59-01:00", None),
+        ("0001-01-01T00:00:00+01:00", None),
+        ("0001-01-01T00:00:00Z", None),
+        ("9999-12-31T23:59:59Z", datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)),
+    ],
+)
+def test_a_time_that_no_row_can_hold_is_none_and_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch, said: str, found: datetime | None
+) -> None:
+    lines = f'{{"timestamp":"{said}","command":"ls"}}\n{{"timestamp":"2026-04-02T00:00:00Z","command":"rm"}}\n'
+    connected(monkeypatch, asyncio.run(held({"audit/commands-2026-04-02.jsonl": lines.encode()}, Format.DUAL)))
+    ((*rows,),) = read_all("audit", NO_SELECTION)
+    assert [row["time"] for row in rows] == [found, datetime(2026, 4, 2, tzinfo=UTC)]
+
+
+def test_a_version_of_the_year_1_can_be_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = version(model(1), "report", 1, {}, created_ns=-62_135_596_800 * 10**9)
+    connected(monkeypatch, asyncio.run(held(files, Format.DUAL)))
+    ((row,),) = read_all("artifacts", NO_SELECTION)
+    assert (row["created_at"], row["created"], row["problem"]) == ("0001-01-01T00:00:00.000Z", None, None)
 
 
 def test_one_model_of_many_reads_one_shard(monkeypatch: pytest.MonkeyPatch) -> None:

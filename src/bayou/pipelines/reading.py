@@ -26,6 +26,8 @@ AT_ONCE = 4_000
 """Rows of a batch."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST = datetime(1, 1, 3, tzinfo=UTC)
+"""Of what is before, PySpark can collect no rows: Python looks a day back when it makes a local time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,14 @@ def moment(text: str | None) -> datetime | None:
 
 
 def moment_of(milliseconds: int | None) -> datetime | None:
-    return None if milliseconds is None else _EPOCH + timedelta(milliseconds=milliseconds)
+    """The same of milliseconds since 1970; None also for what is in no calendar, as a text with an offset may say, and
+    for the first moments of the year 1, which some programs write for none at all.
+    """
+    try:
+        found = None if milliseconds is None else _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return None
+    return None if found is None or found < _FIRST else found
 
 
 def chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:
