@@ -168,3 +168,10 @@ def test_every_command_is_documented() -> None:
     documented = Path(__file__).parents[2].joinpath("docs", "commands.md").read_text()
     missing = [" ".join(words) for words, _ in EVERY if f"`bayou {' '.join(words)}" not in documented]
     assert not missing
+
+
+@pytest.mark.parametrize("arguments", [("cache", "evict", "--keep", "much"), ("sync", "--nothing"), ("nothing",)])
+def test_what_makes_no_sense_is_a_document_too_where_one_is_asked_for(run: Run, arguments: tuple[str, ...]) -> None:
+    said = run(*arguments, "--json")
+    assert said.code == 2
+    assert json.loads(said.err).keys() == {"error", "code", "hint"}

@@ -11,7 +11,7 @@ import click
 
 from bayou._version import __version__
 from bayou.cli.terminal import Terminal
-from bayou.errors import BayouError
+from bayou.errors import BayouError, UsageError
 
 INTERRUPTED = 130
 _OPTIONS = {"SWAMP_LOCK_TIMEOUT_MS": "--lock-timeout", "SWAMP_DATASTORE_SYNC_TIMEOUT_MS": "--timeout"}
@@ -41,7 +41,10 @@ def run(arguments: Sequence[str]) -> int:
         terminal.failure(error)
         return error.exit_code
     except click.ClickException as error:  # what was typed makes no sense
-        error.show()
+        if terminal.json:
+            terminal.failure(UsageError(error.format_message(), remedy="`--help` says what may be written."))
+        else:
+            error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         terminal.say("interrupted")
