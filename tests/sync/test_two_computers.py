@@ -119,6 +119,23 @@ async def test_a_version_whose_content_is_nowhere_is_named_until_somebody_brings
     assert two.files() == {path: body for path, body in one.files().items() if not path.endswith("/raw")}
 
 
+async def test_no_marker_comes_before_the_version_that_it_names(computer: Make, store: MemoryStore) -> None:
+    one, two = computer("one"), computer("two")
+    one.write_version(1, b"1")
+    await one.push()
+    await two.pull()
+    one.write_version(2, b"2")
+    await one.push()
+    whole, _ = store.objects[f"{STATE}/2/raw"]
+    await store.put(f"{STATE}/2/raw", b"damaged")
+    assert not (await two.pull()).is_complete
+    assert two.files()[f"{STATE}/latest"] == b"1"
+    await store.put(f"{STATE}/2/raw", whole)
+    assert (await two.pull()).is_complete
+    assert two.files() == one.files()
+    assert two.files()[f"{STATE}/latest"] == b"2"
+
+
 async def test_the_newest_of_ours_stays_on_top_where_something_unlisted_lies_in_the_way(
     computer: Make, store: MemoryStore
 ) -> None:

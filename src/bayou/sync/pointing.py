@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from bayou.domain.content import ContentId
 from bayou.domain.plan import Step
 from bayou.errors import BayouError
+from bayou.layout.artifacts import LATEST, Part
 from bayou.remotes.objects import each
 from bayou.storage.port import Version
 from bayou.sync import markers
@@ -73,5 +74,14 @@ async def settle_here(ends: Ends, planned: Planned, report: Report) -> None:
             return None
 
     settled = [marker for marker in await each(ends.pulls, steps, settle) if marker is not None]
-    decided = [marker for marker in settled if marker.content is not None and not marker.is_news_there]
+    decided = [m for m in settled if m.content is not None and not m.is_news_there and _has_arrived(ends, m)]
     report.pulled += [marker.path for marker in await point(ends, planned, decided, report)]
+
+
+def _has_arrived(ends: Ends, marker: Marker) -> bool:
+    """Whether the version that it names is here. One that did not arrive keeps its marker for the next pull: a name
+    never comes without its bytes.
+    """
+    number = int(marker.content or b"0")
+    version = f"{marker.path.removesuffix(LATEST)}{number}"
+    return not marker.is_news_here or ends.tree.size(f"{version}/{Part.METADATA}") is not None
