@@ -216,23 +216,34 @@ def test_children_learn_what_is_held_from_the_environment(
     with locks.models([shell]) as outer:
         assert os.environ[HOLDER_PID] == str(os.getpid())
         with locks.models([vpc]) as inner:
-            assert set(os.environ[HELD].split(",")) == {*outer.tokens, *inner.tokens}
+            assert inherited(os.environ) == Family(frozenset({*outer.tokens, *inner.tokens}))
             assert inner.environment()[HELD] == os.environ[HELD]
-        assert os.environ[HELD] == outer.tokens[0]
+        assert inherited(os.environ) == Family(frozenset(outer.tokens))
     assert HOLDER_PID not in os.environ
     assert HELD not in os.environ
 
 
 def test_what_a_parent_said_is_passed_on_and_restored() -> None:
-    environ = {HELD: "theirs", HOLDER_PID: "7"}
+    environ = {HELD: "by:7,theirs", HOLDER_PID: "7"}
     announcement = Announcement(environ)
     announcement.add(["ours"])
     announcement.add(["also"])
-    assert environ == {HELD: "also,ours,theirs", HOLDER_PID: str(os.getpid())}
+    assert environ == {HELD: f"by:{os.getpid()},also,ours,theirs", HOLDER_PID: str(os.getpid())}
     announcement.take_back(["ours"])
-    assert environ[HELD] == "also,theirs"
+    assert inherited(environ) == Family(frozenset({"also", "theirs"}))
     announcement.take_back(["also"])
-    assert environ == {HELD: "theirs", HOLDER_PID: "7"}
+    assert environ == {HELD: "by:7,theirs", HOLDER_PID: "7"}
+
+
+def test_an_existing_client_is_waited_for_by_nobody_inside_of_it_however_deep() -> None:
+    environ = {HOLDER_PID: "7"}
+    announcement = Announcement(environ)
+    announcement.add([])  # the lock that it wanted is that of the existing client
+    assert inherited(environ).parents == {7}
+    announcement.add(["ours"])  # one that is not
+    assert inherited(environ) == Family(frozenset({"ours"}), frozenset({7}))
+    environ[HOLDER_PID] = "8"  # started by us, and holds locks of its own
+    assert inherited(environ) == Family(frozenset({"ours"}), frozenset({7, 8}))
 
 
 def test_whose_family_a_holder_is() -> None:
@@ -245,7 +256,7 @@ def test_whose_family_a_holder_is() -> None:
         asyncio.run(cells.create("k", json.dumps(body).encode()))
         return State(asyncio.run(cells.read("k")), "k")
 
-    ours = inherited({HELD: "a,b", HOLDER_PID: "7"})
+    ours = inherited({HELD: "by:7,a,b", HOLDER_PID: "7"})
     assert ours.holds(state("b", 1, "far"), who)
     assert not ours.holds(state("c", 7, "here"), who)  # another thread of our parent, as we know exactly what it holds
     legacy = inherited({HOLDER_PID: "7"})

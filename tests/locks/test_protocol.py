@@ -258,7 +258,7 @@ async def test_a_run_within_a_run_does_not_wait_for_whoever_waits_for_the_outer_
         async with run(machine(), VPC) as held:
             waiter = asyncio.create_task(one_structure(machine()))
             await asyncio.sleep(5)
-            inside = Family(parent=77) if parent else ALONE.with_more(lease.nonce for lease in held)
+            inside = Family(parents=frozenset({77})) if parent else ALONE.with_more(lease.nonce for lease in held)
             async with run(machine(name="here", pid=78), SHELL, seconds=2, family=inside) as other:
                 assert len(other) == 1
             with pytest.raises(LockBusy):
@@ -288,11 +288,11 @@ async def test_structural_commands_within_two_runs_do_not_wait_for_each_other_fo
 async def test_the_child_of_an_existing_client_does_not_wait_for_its_parent(machine: Machine, store: Store) -> None:
     lock = LegacyLock(store, KEYS.model_lock(VPC), clock=clock.wall, hostname="here", pid=77)
     await lock.acquire()
-    async with run(machine(name="here", pid=78), VPC, seconds=0, family=Family(parent=77)) as held:
+    async with run(machine(name="here", pid=78), VPC, seconds=0, family=Family(parents=frozenset({77}))) as held:
         assert held == []
     for other in (machine(name="elsewhere"), machine(name="here", pid=77)):
         with pytest.raises(LockBusy):
-            async with run(other, VPC, seconds=0, family=Family(parent=77)):
+            async with run(other, VPC, seconds=0, family=Family(parents=frozenset({77}))):
                 pass
     await lock.release()
 
