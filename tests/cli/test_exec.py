@@ -153,6 +153,29 @@ def test_an_interrupt_cancels_the_run(command: tuple[str, ...], shell: Run) -> N
     assert listed["status"] == "cancelled"
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_what_a_command_leaves_running_keeps_nobody_from_stopping_us(
+    number: signal.Signals, command: tuple[str, ...], shell: Run
+) -> None:
+    """It holds the output open, so nobody knows that there is no more of it."""
+    script = "sleep 60 & echo $!"
+    process = subprocess.Popen([*command, *EXEC, "--", "sh", "-c", script], stdout=subprocess.PIPE)  # noqa: S603 - our own command
+    assert process.stdout is not None
+    left = int(process.stdout.readline())
+    try:
+        time.sleep(0.3)  # until the command itself has ended
+        process.send_signal(number)
+        assert process.wait(30) == 128 + number
+    finally:
+        os.kill(left, signal.SIGKILL)
+        process.stdout.close()
+    (listed,) = json.loads(shell("runs", "list", "--json").stdout)["runs"]
+    assert listed["status"] == "cancelled"
+    assert json.loads(shell("lock", "status", "--json").stdout)["locks"] == [
+        {"held": False, "lockScope": "global", "lockKey": ".datastore.lock"}
+    ]
+
+
 def test_a_run_whose_process_was_killed_is_shown_as_that(command: tuple[str, ...], shell: Run) -> None:
     process = subprocess.Popen(  # noqa: S603 - our own command
         [*command, *EXEC, "--", "sh", "-c", "echo ready; exec sleep 3"], stdout=subprocess.PIPE

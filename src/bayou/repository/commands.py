@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +17,7 @@ from bayou.errors import UsageError
 _CHUNK = 2**16
 _TAIL = 20  # lines of stderr that an error repeats
 _GRACE = 10.0  # seconds between asking a command to stop and stopping it
+_LISTENING, _FAREWELL = 0.1, 1.0  # seconds between two looks, and for what is still in the pipes
 _FORWARDED = (signal.SIGTERM, signal.SIGHUP)
 
 NOT_EXECUTABLE, NOT_FOUND = 126, 127
@@ -46,6 +48,15 @@ class Sinks(NamedTuple):
     stderr: BinaryIO
 
 
+class _Pumping(NamedTuple):
+    """What the readers of both streams share."""
+
+    turn: threading.Lock
+    over: threading.Event
+    """Nobody is to be given anything any more."""
+    lost: list[OSError]
+
+
 def run_command(command: Sequence[str], sinks: Sinks, *, environ: Mapping[str, str], cwd: Path | None = None) -> Ended:
     """Run a command to its end, whatever that is. An interrupt is the command's to answer first."""
     with _forwarding() as (forward, asked):
@@ -56,7 +67,7 @@ def run_command(command: Sequence[str], sinks: Sinks, *, environ: Mapping[str, s
         except PermissionError:
             return Ended(NOT_EXECUTABLE, f"{command[0]!r} may not be run", interrupted=False)
         forward(process)
-        ended = _watched(process, sinks)
+        ended = _watched(process, sinks, asked)
     # One that answers a request to stop with an exit code says itself how it ended.
     return ended._replace(interrupted=ended.interrupted or ended.exit_code in {128 + number for number in asked})
 
@@ -69,14 +80,16 @@ def _start(command: Sequence[str], environ: Mapping[str, str], cwd: Path | None)
     )
 
 
-def _watched(process: "subprocess.Popen[bytes]", sinks: Sinks) -> Ended:
-    both = threading.Lock()
+def _watched(process: "subprocess.Popen[bytes]", sinks: Sinks, asked: list[int]) -> Ended:
+    pumping = _Pumping(threading.Lock(), threading.Event(), [])
     last: deque[bytes] = deque(maxlen=_TAIL)
-    lost: list[OSError] = []
     kept = (sinks.stdout, sinks.kept, sinks.log)
     readers = [
-        threading.Thread(target=_pump, args=(process.stdout, kept, both, lost, None)),
-        threading.Thread(target=_pump, args=(process.stderr, (sinks.stderr, sinks.log), both, lost, last)),
+        threading.Thread(target=_pump, args=(source, targets, pumping, words), daemon=True)
+        for source, targets, words in (
+            (process.stdout, kept, None),
+            (process.stderr, (sinks.stderr, sinks.log), last),
+        )
     ]
     for reader in readers:
         reader.start()
@@ -85,20 +98,38 @@ def _watched(process: "subprocess.Popen[bytes]", sinks: Sinks) -> Ended:
         code = process.wait()
     except KeyboardInterrupt:  # a terminal sends it to the command as well
         interrupted = True
+        asked.append(signal.SIGINT)
         code = _stop(process)
-    for reader in readers:
-        reader.join()
+    had_ended = not asked
+    if not _heard_out(readers, asked):
+        pumping.over.set()  # the sinks are closed soon
+        if pumping.turn.acquire(timeout=_FAREWELL):  # who does not get rid of what he has is stuck in one of the user's
+            pumping.turn.release()
+        if had_ended:
+            interrupted, code = True, -asked[-1]
     words = b"".join(last).decode(errors="replace").strip()
-    return Ended(128 - code if code < 0 else code, words, interrupted, lost[0] if lost else None)
+    return Ended(128 - code if code < 0 else code, words, interrupted, next(iter(pumping.lost), None))
 
 
-def _pump(
-    source: IO[bytes],
-    sinks: Sequence[BinaryIO],
-    both: threading.Lock,
-    lost: list[OSError],
-    last: deque[bytes] | None,
-) -> None:
+def _heard_out(readers: Sequence[threading.Thread], asked: list[int]) -> bool:
+    """Wait until all that a command said is read. What it left running may hold its output open for ever, so whoever
+    asks us to stop meanwhile is not kept waiting for that.
+    """
+    until: float | None = None
+    while any(reader.is_alive() for reader in readers):
+        try:
+            for reader in readers:
+                reader.join(_LISTENING)
+        except KeyboardInterrupt:
+            asked.append(signal.SIGINT)
+        if asked:
+            until = until or time.monotonic() + _FAREWELL
+            if time.monotonic() > until:
+                return False
+    return True
+
+
+def _pump(source: IO[bytes], sinks: Sequence[BinaryIO], pumping: _Pumping, last: deque[bytes] | None) -> None:
     """Copy a stream to whoever wants it. One who has gone, or is full, does not keep the others from it, nor the
     command from going on.
     """
@@ -108,13 +139,15 @@ def _pump(
             for sink in sinks:
                 if sink not in gone:
                     try:
-                        with both:
+                        with pumping.turn:
+                            if pumping.over.is_set():
+                                return
                             _write(sink, chunk)
                     except BrokenPipeError:
                         gone.add(sink)
                     except OSError as error:
                         gone.add(sink)
-                        lost.append(error)
+                        pumping.lost.append(error)
             if last is not None:
                 last.extend(chunk.splitlines(keepends=True))
 
@@ -127,7 +160,7 @@ def _write(sink: BinaryIO, chunk: bytes) -> None:
 
 
 @contextmanager
-def _forwarding() -> Iterator[tuple[Callable[["subprocess.Popen[bytes]"], None], Sequence[int]]]:
+def _forwarding() -> Iterator[tuple[Callable[["subprocess.Popen[bytes]"], None], list[int]]]:
     """Hand on what asks us to stop, so that the command can clean up and its run is still recorded. Gives what to tell
     of the command, and what asked.
 
