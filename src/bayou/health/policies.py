@@ -6,15 +6,17 @@ from bayou.errors import Unsupported
 
 def policy(location: Location) -> dict[str, object]:
     match location:
-        case S3(bucket=bucket, prefix=prefix):
-            return _iam(bucket, prefix)
+        case S3(bucket=bucket, prefix=prefix, region=region):
+            return _iam(bucket, prefix, _partition(region))
         case GCS(bucket=bucket, prefix=prefix):
             return _roles(
                 f"gs://{bucket}",
                 prefix,
                 write=["roles/storage.objectUser"],
                 read=["roles/storage.objectViewer"],
-                condition=f"resource.name.startsWith('projects/_/buckets/{bucket}/objects/{prefix}/')",
+                # A listing is of the bucket, whose name says nothing of a prefix; so it is asked for what it lists.
+                condition=f"resource.name.startsWith('projects/_/buckets/{bucket}/objects/{prefix}/') ||"
+                f" api.getAttribute('storage.googleapis.com/objectListPrefix', '').startsWith('{prefix}/')",
             )
         case Azure(container=container, prefix=prefix, account=account):
             scope = f"/blobServices/default/containers/{container}"
@@ -33,8 +35,8 @@ def policy(location: Location) -> dict[str, object]:
             raise Unsupported(f"which rights a {location.type} needs is known to the package that offers it")
 
 
-def _iam(bucket: str, prefix: str) -> dict[str, object]:
-    arn = f"arn:aws:s3:::{bucket}"
+def _iam(bucket: str, prefix: str, partition: str) -> dict[str, object]:
+    arn = f"arn:{partition}:s3:::{bucket}"
     listing: dict[str, object] = {
         "Sid": "BayouList",
         "Effect": "Allow",
@@ -58,12 +60,22 @@ def _iam(bucket: str, prefix: str) -> dict[str, object]:
                     "s3:PutObject",
                     "s3:DeleteObject",
                     "s3:AbortMultipartUpload",
-                    "s3:ListMultipartUploadParts",
                 ],
                 "Resource": [objects],
             },
         ],
     }
+
+
+def _partition(region: str | None) -> str:
+    """In China, and for the American government, the names of all resources begin otherwise."""
+    match (region or "").split("-"):
+        case ["cn", *_]:
+            return "aws-cn"
+        case ["us", "gov", *_]:
+            return "aws-us-gov"
+        case _:
+            return "aws"
 
 
 def _roles(where: str, prefix: str, *, write: list[str], read: list[str], condition: str | None) -> dict[str, object]:
