@@ -52,6 +52,22 @@ def test_nobody_holds_anything_in_a_new_repo(run: Run) -> None:
     assert (said.code, said.json["released"], said.json["reason"]) == (0, False, "nobody holds it")
 
 
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-1", "soon"])
+def test_what_is_no_time_to_wait_is_refused(run: Run, seconds: str) -> None:
+    said = run(*EXEC, "--lock-timeout", seconds, "--", "true")
+    assert said.code == 2
+    assert "--lock-timeout" in said.err
+
+
+def test_an_empty_name_is_no_lock_at_all(run: Run, repo: Path) -> None:
+    """As of a variable of a script that is not set: it must end neither the only lock there is nor the global one."""
+    locks = [LegacyFileLock(repo / ".swamp" / path) for path in (".datastore.lock", "data/acme/host/0b2f/.lock")]
+    assert all(lock.try_acquire() for lock in locks)
+    for words in (("",), ("--model", ""), ("data/acme/host/0b2f/.lock", "--model", "acme/host/0b2f")):
+        assert run("lock", "release", *words, "--force").code == 2
+    assert lock_files(repo) == sorted(lock.path for lock in locks)
+
+
 def test_who_holds_what_is_shown_and_ended_by_force_only(run: Run, repo: Path) -> None:
     lock = LegacyFileLock(repo / ".swamp/data/acme/host/0b2f/.lock", pid=4121)
     assert lock.try_acquire()

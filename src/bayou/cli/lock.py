@@ -49,9 +49,12 @@ def release(*, lock_key: str | None, model: str | None, force: bool, repo_dir: P
 
     Example: bayou lock release --model aws/ec2/vpc/0b2f6c1e --force
     """
+    named = [name for name in (lock_key, model) if name is not None]
+    if len(named) > 1 or "" in named:
+        raise click.UsageError("Name one lock, or none for the global one.")
     terminal = Terminal(as_json)
     with _locking(repo_dir, terminal) as locking:
-        released = locking.release(model or lock_key, force=force)
+        released = locking.release(next(iter(named), None), force=force)
     if as_json:
         document: dict[str, object] = {"released": released.was_ended, "reason": released.reason}
         document["lockKey"] = released.lock_key

@@ -1,5 +1,6 @@
 """The options and arguments that many commands share."""
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,17 @@ _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*(?:([kmgt])i?)?b?", re.IGNORECASE |
 F = TypeVar("F", bound=Callable[..., Any])
 Decorator = Callable[[F], F]
 
+
+class Seconds(click.FloatRange):
+    """How long to wait. What is no number, and what never ends, are none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401 - click's own types
+        seconds = float(super().convert(value, param, ctx))
+        if not math.isfinite(seconds):
+            self.fail(f"{value!r} is no number of seconds.", param, ctx)
+        return seconds
+
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout.")
 repo_dir = click.option(
     "--repo-dir",
@@ -22,11 +34,9 @@ repo_dir = click.option(
 yes = click.option("--yes", "-y", "--force", "-f", "yes", is_flag=True, help="Do not ask.")
 models = click.option("--model", "models", metavar="TYPE/NAME", multiple=True, help="Only this model; again for more.")
 dry_run = click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-seconds = click.option(
-    "--timeout", "seconds", metavar="S", type=click.FloatRange(min=0), help="End after so many seconds."
-)
+seconds = click.option("--timeout", "seconds", metavar="S", type=Seconds(min=0), help="End after so many seconds.")
 _lock_timeout = click.option(
-    "--lock-timeout", metavar="SECONDS", type=click.FloatRange(min=0), help="Wait so long for locks at most."
+    "--lock-timeout", metavar="SECONDS", type=Seconds(min=0), help="Wait so long for locks at most."
 )
 _no_wait = click.option("--no-wait", "lock_timeout", flag_value=0.0, type=float, help="Do not wait for locks.")
 page = click.option("--page", type=click.IntRange(min=1), default=1, help="Which page of that many.")
