@@ -5,6 +5,7 @@ delivered by the next sync. What else keeps it from being pushed, such as creden
 that says so: somebody has to do something.
 """
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bayou.datastore.coordination import Exchange
@@ -30,12 +31,9 @@ def exchange(datastore: "Datastore", local: Local, *, lazy: bool) -> Exchange:
         datastore.catalog.catch_up()
 
     async def after(scope: Scope, hold: Hold) -> None:
-        async def fence() -> None:
-            if not await hold.still_held():
-                hold.check()
-
-        await fence()
-        job = Job(pulls=False, scope=scope, seconds=seconds, fence=fence)
+        await _fence(hold)
+        # At the commit in any case: a lock that somebody ended by force was proven a moment before.
+        job = Job(pulls=False, scope=scope, seconds=seconds, fence=partial(_fence, hold, anew=True))
         report = await _sync(job, "what was produced waits on this machine")
         for path, why in list(report.failed.items())[:_SHOWN] if report else ():
             datastore.notice(f"{path} waits on this machine: {why}")
@@ -54,3 +52,8 @@ def exchange(datastore: "Datastore", local: Local, *, lazy: bool) -> Exchange:
             raise
 
     return Exchange(before, after)
+
+
+async def _fence(hold: Hold, *, anew: bool = False) -> None:
+    if not await hold.still_held(anew=anew):
+        hold.check()
