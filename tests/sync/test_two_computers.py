@@ -2,7 +2,11 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from bayou.domain.modeltypes import ModelType
+from bayou.errors import Conflict, ErrorKind
+from bayou.locks import Hold
 from bayou.repository.models import Models
 from bayou.testing.computers import Computer, name_of
 from bayou.testing.memory import MemoryStore
@@ -268,3 +272,25 @@ async def test_one_model_that_two_computers_defined_goes_by_the_id_that_was_publ
     assert {model.id for model in models.all()} == {"id-of-one", "id-of-two"}
     assert models.meant("prod", models.all()).id == "id-of-one"
     assert [model.id for model in models.chain(models.meant("prod", models.all()))] == ["id-of-one", "id-of-two"]
+
+
+async def test_a_lock_that_was_lost_before_the_commit_lists_nothing(
+    computer: Make, store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits for long between the two may have lost it without a word; only the store knows."""
+    one, two = computer("one"), computer("two")
+    one.write_version(1, b"1")
+
+    async def is_lost(_hold: Hold) -> bool:
+        return False
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Hold, "still_held", is_lost)
+        with pytest.raises(Conflict) as caught:
+            await one.push()
+    assert caught.value.kind is ErrorKind.LOCK_LOST
+    await two.pull()
+    assert not any(path.startswith("_index") or path == ".datastore-index.json" for path in store.objects)
+    assert (await one.push()).is_complete
+    await two.pull()
+    assert two.files() == one.files()
