@@ -231,13 +231,18 @@ def test_auto_gc_trims_after_a_run(repo: Path) -> None:
 
 
 def test_prune_removes_what_nobody_defines_and_spares_the_rest(datastore: bayou.Datastore) -> None:
-    datastore.write("kept", "n", "text", type="t")
-    datastore.write("gone", "n", "text", type="t")
+    for name in ("kept", "gone"):
+        with datastore.model("t", name).run("collect") as run:
+            run.write("n", "text")
+    notes = datastore.tree.root / "_control/bayou/leases/models/t"
+    assert len([*notes.iterdir()]) == 2
     (definition,) = datastore.tree.root.glob("auto-definitions/t/gone.yaml")
     definition.unlink()
     assert datastore.prune(dry_run=True).to_dict()["modelsReclaimed"] == 1
     assert datastore.prune().to_dict()["modelsReclaimed"] == 1
     assert [record.model_name for record in datastore.query()] == ["kept"]
+    # No structural command looks for the lock of the other any more.
+    assert [note.stem for note in notes.iterdir()] == [datastore.model("t", "kept").id]
 
 
 def test_what_changed_while_a_plan_waited_for_its_turn_stays(datastore: bayou.Datastore) -> None:

@@ -310,10 +310,11 @@ def test_a_hold_is_ended_by_its_nonce_and_by_no_other(open_locks: Callable[..., 
 def test_a_sweep_of_a_folder_removes_the_notes(open_locks: Callable[..., Locks], shell: Model, root: Path) -> None:
     locks = open_locks()
     with locks.models([shell]):
-        assert locks.sweep() == 0
+        assert locks.sweep([shell]) == 0
     notes = root / "_control/bayou/leases/models"
     assert [path for path in notes.rglob("*") if path.is_file()]
-    assert locks.sweep() == 1
+    assert locks.sweep([]) == 0
+    assert locks.sweep([shell]) == 1
     assert [path for path in root.rglob("*") if path.is_file()] == []
 
 

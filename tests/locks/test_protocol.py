@@ -396,7 +396,7 @@ async def test_a_sweep_leaves_what_is_held_and_removes_the_rest(machine: Machine
     async with run(machine(), VPC), run(machine(), *MODELS):
         pass
     async with run(machine(), SHELL):
-        assert await sweep(machine(), KEYS) == 5
+        assert await sweep(machine(), KEYS, [VPC, SHELL, *MODELS]) == 5
         left = [meta.key async for page in store.list() for meta in page]
         assert [key for key in left if key.startswith("data/")] == [KEYS.model_lock(SHELL)]
         assert left.count("_control/bayou/leases/models/command/shell/9f1c.json") == 1
@@ -404,7 +404,7 @@ async def test_a_sweep_leaves_what_is_held_and_removes_the_rest(machine: Machine
             async with structure(machine(), seconds=1):
                 pass
     await one_run(machine())
-    assert await sweep(machine(), KEYS) == 2
+    assert await sweep(machine(), KEYS, [VPC, SHELL, *MODELS]) == 2
 
 
 async def test_a_deletion_of_the_sweep_that_arrives_late_hits_nobody(machine: Machine, store: Store) -> None:
@@ -420,7 +420,7 @@ async def test_a_deletion_of_the_sweep_that_arrives_late_hits_nobody(machine: Ma
     kept: list[asyncio.Future[object]] = []
     await one_run(machine())
     with pytest.raises(TimeoutError):
-        await sweep(machine(StoreCells(Late(store))), KEYS)
+        await sweep(machine(StoreCells(Late(store))), KEYS, [VPC])
     async with run(machine(), VPC) as held:
         await asyncio.sleep(300)
         assert kept
@@ -447,7 +447,7 @@ async def test_a_sweep_while_a_run_is_about_to_take_its_lock_hides_it_from_nobod
     await store.delete(KEYS.model_lock(VPC))
     taken = asyncio.create_task(take_models(machine(StoreCells(Slow(store))), KEYS, [VPC], patience(60), ALONE))
     await asyncio.sleep(1)
-    assert await sweep(machine(fast), KEYS) == 1
+    assert await sweep(machine(fast), KEYS, [VPC, SHELL, *MODELS]) == 1
     going.set()
     await taken
     with pytest.raises(LockBusy):

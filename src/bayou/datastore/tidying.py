@@ -1,12 +1,13 @@
 """Tidy up: delete, rename, and let go of what nobody needs any more; a dry run is the plan of the run."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from bayou.catalog import Row
 from bayou.domain.artifacts import ArtifactKey
 from bayou.domain.models import Model
+from bayou.errors import BayouError
 from bayou.repository import deletions, pruning, renames, retention, runs
 from bayou.repository.deletions import Deleted, Target
 from bayou.repository.pruning import Pruned
@@ -77,7 +78,11 @@ class Tidying:
         if dry_run:
             return pruning.prune(self._holdings, plan, dry_run=True)
         with self._alone():
-            return pruning.prune(self._holdings, plan, now=self.plan_prune())
+            pruned = pruning.prune(self._holdings, plan, now=self.plan_prune())
+            # What stays costs each structural command a look at it, and hurts nobody.
+            with suppress(BayouError, TimeoutError):
+                self._datastore.coordination.locks.sweep({going.key.model for going in pruned.removed.gone})
+            return pruned
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -109,9 +109,9 @@ class Locks:
         """Take these away; says how many."""
         return self._heart.run(self._clear())
 
-    def sweep(self) -> int:
-        """Clear away what is left of model locks that nobody holds; say of how many."""
-        return self._heart.run(self._sweep())
+    def sweep(self, models: Iterable[Model]) -> int:
+        """Clear away what is left of the locks of models that are gone, where nobody holds them; say of how many."""
+        return self._heart.run(self._sweep(models))
 
     def close(self) -> None:
         """End the thread. What is still held ends by itself."""
@@ -174,8 +174,8 @@ class Locks:
     async def _clear(self) -> int:
         return await waiters.clear(self._leases().cells, self.keys)
 
-    async def _sweep(self) -> int:
-        return await inspection.sweep(self._leases(), self.keys)
+    async def _sweep(self, models: Iterable[Model]) -> int:
+        return await inspection.sweep(self._leases(), self.keys, models)
 
     async def _close(self) -> None:
         leases, self._opened = self._leases(), None

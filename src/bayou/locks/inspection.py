@@ -4,9 +4,11 @@ An error is an error and never "free" (sync spec W-60); only what is not there i
 """
 
 import asyncio
+from collections.abc import Iterable
 from enum import Enum
 from typing import NamedTuple
 
+from bayou.domain.models import Model
 from bayou.errors import Conflict
 from bayou.layout.keys import Keyspace
 from bayou.locks.bodies import State, wall_ms
@@ -111,9 +113,9 @@ async def end_abandoned(leases: Leases, key: str) -> Fate:
     return Fate.FREE
 
 
-async def sweep(leases: Leases, keys: Keyspace) -> int:
-    """Remove the notes, and what is left in the store, of model locks that nobody holds; say of how many. And what is
-    left of those who waited.
+async def sweep(leases: Leases, keys: Keyspace, models: Iterable[Model]) -> int:
+    """Remove the notes, and what is left in the store, of those locks of these models that nobody holds; say of how
+    many. And what is left of those who waited.
 
     A deletion has no condition, and may arrive late. So each lock is taken first, for much longer than that: meanwhile
     nobody can have it. If the store does not answer, it stays taken until that time is over.
@@ -121,8 +123,9 @@ async def sweep(leases: Leases, keys: Keyspace) -> int:
     await clear(leases.cells, keys)
     patient = Leases(leases.cells, ttl=_SWEEP_TTL, who=leases.who, clock=leases.clock)
     swept = 0
+    gone = {keys.model_lock(model) for model in models}
     for key in await registered(leases.cells, keys):
-        if not (await leases.look(key)).is_free:
+        if key not in gone or not (await leases.look(key)).is_free:
             continue
         try:
             lease = await patient.take(key, Patience(0, clock=leases.clock))
