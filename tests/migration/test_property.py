@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 from typing import Literal
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bayou.errors import BayouError
@@ -54,6 +54,8 @@ async def write(store: Store, now: Side, path: str, body: bytes | None) -> None:
     await Machine(store).commit(Changeset("", (change,)))
 
 
+# What was deleted at the target still lies there when something else comes to its place.
+@example([("source", "audit/x", None), ("run", 0, b""), ("source", "audit/x", b"1")])
 @settings(max_examples=settings().max_examples // 10)
 @given(st.lists(writes | runs, max_size=9))
 def test_a_run_compares_three_ways(actions: list[Action]) -> None:

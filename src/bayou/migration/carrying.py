@@ -16,7 +16,7 @@ from bayou.layout.bundles import Bundle
 from bayou.layout.meanings import meaning
 from bayou.migration.copying import Failed, Fetched, Trouble, Wanted, fetch, put
 from bayou.migration.ends import End
-from bayou.migration.planning import Manifest, Plan
+from bayou.migration.planning import Plan
 from bayou.remotes.objects import each
 from bayou.wire.migration import Carried
 
@@ -32,7 +32,7 @@ class Item:
     sha256: ContentId | None
     modified: str
     replaces: tuple[ContentId, ...]
-    """What may lie where it goes: what was carried there before."""
+    """What may lie where it goes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,11 @@ class Fault(NamedTuple):
     found: str | None
 
 
-def parcels(plan: Plan, manifest: Manifest, namespace: str, at: str, *, in_order: bool) -> Iterator[list[Parcel]]:
+def parcels(plan: Plan, namespace: str, at: str, *, in_order: bool) -> Iterator[list[Parcel]]:
     """In waves where whoever looks sees what arrives: content, then what makes it a version, then markers."""
     waves: dict[int, list[Item]] = {0: [], 1: [], 2: []}
     for path, entry in sorted(plan.copies.items()):
-        replaces = tuple(sorted(manifest.contents(path)))
-        item = Item(path, entry.size, entry.sha256, entry.last_modified, replaces)
+        item = Item(path, entry.size, entry.sha256, entry.last_modified, tuple(sorted(plan.replaces[path])))
         waves[_turn(path) if in_order else 0].append(item)
     for items in waves.values():
         if items:

@@ -72,7 +72,7 @@ async def held(end: End, manifest: Manifest) -> Target:
         if is_record(path) or (end.is_folder and is_data(path)):
             last = max(manifest.of(path), key=lambda one: one.at, default=None)
             listed[path] = last.sha256 if last is not None and last.size == size else None
-    return Target(listed, lying)
+    return Target(listed, lying, (await end.remote.all_buried()).graves)
 
 
 def is_record(path: str) -> bool:

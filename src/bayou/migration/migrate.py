@@ -97,7 +97,7 @@ async def migrate(source: End, target: End, carry: Wave, lock: Lock, tell: Calla
             break
         rest = replace(now.plan, copies={p: e for p, e in now.plan.copies.items() if p not in outcome.faults})
         tell(rest)
-        for wave in parcels(rest, now.manifest, target.namespace, at, in_order=target.is_folder):
+        for wave in parcels(rest, target.namespace, at, in_order=target.is_folder):
             for fault in await carry(wave):
                 outcome.faults[fault.path], tried[fault.path] = fault, rest.copies[fault.path]
         rest = replace(rest, copies={p: e for p, e in rest.copies.items() if p not in outcome.faults})

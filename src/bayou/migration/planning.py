@@ -50,12 +50,16 @@ class Target:
     """What counts there."""
     lying: Mapping[str, int]
     """The objects that there are, with their sizes."""
+    graves: Graves = field(default_factory=dict)
+    """What was deleted there. Until it is swept it still lies there, and keeps nobody from the place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     copies: Mapping[str, Entry]
     """To be copied."""
+    replaces: Mapping[str, frozenset[ContentId]]
+    """What may lie where these go: what was carried there before, and what was deleted there."""
     ready: Mapping[str, Carried]
     """Copied by a run before, and not listed yet."""
     done: Snapshot
@@ -107,6 +111,7 @@ def plan(source: Source, target: Target, manifest: Manifest) -> Plan:
     agreed_on = manifest.copied.keys() | manifest.listed.keys()
     return Plan(
         copies,
+        {path: manifest.contents(path) | target.graves.get(path, frozenset()) for path in copies},
         ready,
         done,
         frozenset(theirs),
