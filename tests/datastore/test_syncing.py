@@ -347,12 +347,18 @@ def test_a_run_whose_credentials_end_meanwhile_says_that_its_data_waits(
 def test_a_run_that_cannot_commit_in_time_keeps_what_it_produced(repo: Path, url: str) -> None:
     connect(repo, url)
     heard: list[str] = []
-    with bayou.open(repo) as other, bayou.open(repo, lock_timeout=0.5, notice=heard.append) as ds:
-        with ThreadPoolExecutor(1) as elsewhere, ds.model("aws/ec2/vpc", "prod").run("create") as run:
+    with (
+        bayou.open(repo) as other,
+        bayou.open(repo, lock_timeout=0.5, notice=heard.append) as ds,
+        ThreadPoolExecutor(1) as elsewhere,
+    ):
+        held = other.coordination.locks.commit()
+        with ds.model("aws/ec2/vpc", "prod").run("create") as run:
             run.write("state", {"status": "ok"})
-            elsewhere.submit(other.coordination.locks.commit().__enter__).result()
+            elsewhere.submit(held.__enter__).result()
         assert any("what was produced waits on this machine" in said for said in heard)
         assert ds.syncing.standing().dirty
+        elsewhere.submit(held.__exit__, None, None, None).result()  # else this process would still say that it holds it
 
 
 def test_a_run_that_loses_its_lock_while_it_uploads_commits_nothing(
