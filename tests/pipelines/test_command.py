@@ -36,3 +36,10 @@ def test_a_scrub_that_leaves_damage_says_so_and_reports_it_twice(tmp_path: Path)
     document = json.loads(done.stdout)
     assert (document["corrupt"], document["damaged"], document["dryRun"]) == (1, 1, False)
     assert "id-1/state-0/1/raw" in (tmp_path / "scrub.html").read_text()
+
+
+def test_a_report_that_has_no_folder_is_refused_before_spark_starts(tmp_path: Path) -> None:
+    done = bayou("pipeline", "run", "stats", "--url", "store", "--report", "no/such/stats.html", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "'no/such'" in done.stderr
+    assert "starting Spark" not in done.stderr

@@ -12,6 +12,7 @@ from bayou.cli import options
 from bayou.cli.session import pairs
 from bayou.cli.terminal import Terminal
 from bayou.config import Arguments, urls
+from bayou.errors import UsageError
 
 if TYPE_CHECKING:
     from bayou.pipelines.jobs.context import Context
@@ -205,6 +206,8 @@ def _run(
     from bayou.pipelines.sessions import log_path, session  # noqa: PLC0415 - the same
 
     terminal = Terminal(as_json)
+    if report is not None and not report.parent.is_dir():
+        raise UsageError(f"there is no folder {str(report.parent)!r} for the report")  # known before hours of work
     reach = _reach(url, namespaces, repo_dir)
     terminal.say("starting Spark …")
     spark = session(master, remote=remote, log=log_path(), settings=pairs(conf, "setting"))
