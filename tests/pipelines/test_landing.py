@@ -13,6 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from bayou.domain.models import derived_id
 from bayou.domain.modeltypes import ModelType
+from bayou.domain.partitions import partition_key
 from bayou.errors import BayouError, Conflict, Denied, ErrorKind
 from bayou.layout.keys import Keyspace
 from bayou.locks import Locks, StoreCells
@@ -78,6 +79,15 @@ async def write(store: Store, *tasks: Sequence[Row], number: int = 0) -> None:
 
 async def listed(store: Store) -> dict[str, str | None]:
     return await Machine(store).view()
+
+
+async def bury(store: Store, beginning: str) -> None:
+    """Delete what begins like this, on purpose."""
+    gone = {path: content for path, content in (await listed(store)).items() if path.startswith(beginning)}
+    machine = Machine(store)
+    snapshot = await machine.remote.load()
+    change = Change(before=gone, buries={path: content for path, content in gone.items() if content})
+    await machine.commit(Changeset("", (change,), on=snapshot.token))
 
 
 async def raws(store: MemoryStore) -> dict[str, bytes]:
@@ -180,13 +190,7 @@ def test_whoever_may_not_write_hears_it_before_any_task(store: MemoryStore, monk
 
 async def test_numbers_are_above_all_that_is_listed_was_deleted_or_lies_there(store: MemoryStore) -> None:
     await write(store, [row("listed", "1"), row("deleted", "1"), row("deleted", "2")])
-    gone = {
-        path: content for path, content in (await listed(store)).items() if path.startswith(f"{folder('deleted')}/")
-    }
-    machine = Machine(store)
-    snapshot = await machine.remote.load()
-    change = Change(before=gone, buries={path: content for path, content in gone.items() if content})
-    await machine.commit(Changeset("", (change,), on=snapshot.token))
+    await bury(store, f"{folder('deleted')}/")
     under_way = [f"{folder('lying')}/{number}/raw" for number in range(1, 21)]
     for path in under_way:
         await store.put(path, b"of a push that did not commit yet")
@@ -194,6 +198,16 @@ async def test_numbers_are_above_all_that_is_listed_was_deleted_or_lies_there(st
     found = {path: body for path, body in (await raws(store)).items() if body == b"new"}
     assert set(found) == {f"{folder('listed')}/2/raw", f"{folder('deleted')}/3/raw", f"{folder('lying')}/21/raw"}
     assert {store.objects[path][0] for path in under_way} == {b"of a push that did not commit yet"}
+
+
+async def test_what_was_deleted_and_is_written_again_is_buried_no_more(store: MemoryStore) -> None:
+    path = "auto-definitions/aws/vpc/prod.yaml"
+    await write(store, [row("a", "1")])
+    await bury(store, path)
+    assert path in (await Machine(store).remote.buried({partition_key(path)})).graves
+    await write(store, [row("a", "2")], number=1)
+    assert path in await listed(store)
+    assert path not in (await Machine(store).remote.buried({partition_key(path)})).graves
 
 
 @pytest.mark.parametrize("format_", FORMATS)
