@@ -14,7 +14,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from bayou.domain.models import derived_id
 from bayou.domain.modeltypes import ModelType
 from bayou.domain.partitions import partition_key
-from bayou.errors import BayouError, Conflict, Denied, ErrorKind
+from bayou.errors import BayouError, Conflict, Denied, ErrorKind, UsageError
 from bayou.layout.keys import Keyspace
 from bayou.locks import Locks, StoreCells
 from bayou.pipelines import reach
@@ -186,6 +186,16 @@ def test_whoever_may_not_write_hears_it_before_any_task(store: MemoryStore, monk
     monkeypatch.setattr(reach, "connect", lambda *_, **__: ReadOnly(store))
     with pytest.raises(Denied):
         begin({"url": "s3://bucket"}, SCHEMA, overwrite=False)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("attributes", "[" * 5000), ("attributes", "[1"), ("garbage_collection", "9" * 5000)]
+)
+def test_a_value_that_cannot_be_is_named_by_its_column(column: str, value: str) -> None:
+    content = None if column == "attributes" else "x"
+    schema = StructType([*SCHEMA, StructField(column, StringType())])
+    with pytest.raises(UsageError, match=f"^the column '{column}'"):
+        version_of({**row("a", "x"), "content": content, column: value}, schema)
 
 
 async def test_numbers_are_above_all_that_is_listed_was_deleted_or_lies_there(store: MemoryStore) -> None:

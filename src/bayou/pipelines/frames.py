@@ -61,6 +61,8 @@ _PLAIN: Final = (
     T.DateType,
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_DIGITS: Final = 20
+"""Of a number that is worth reading: Python refuses one of thousands."""
 _NOBODY: Final = "?"
 """Stands for the id of a model that is not known before the commit."""
 
@@ -166,7 +168,7 @@ def _lifetime(text: str) -> str:
 
 def _policy(value: int | str) -> int | str:
     """A number may have come as a text, as in the table of artifacts."""
-    policy = int(value) if isinstance(value, str) and value.isdecimal() else value
+    policy = int(value) if isinstance(value, str) and value.isdecimal() and len(value) <= _DIGITS else value
     parse_policy(policy)
     return policy
 
@@ -204,8 +206,8 @@ def _json(value: Any, kind: DataType) -> Content:  # noqa: ANN401 - as Arrow giv
         return of_value(_plain(value, kind))
     try:
         json.loads(value, parse_constant=_not_json)
-    except ValueError as error:
-        raise UsageError(f"it is not JSON: {error}", kind=ErrorKind.INVALID_CONTENT) from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"it is not JSON that can be read: {error}", kind=ErrorKind.INVALID_CONTENT) from None
     return of_bytes(of_text(value).whole or b"", JSON)
 
 
