@@ -48,7 +48,7 @@ def listing(*, as_json: bool) -> None:
 @pipeline.command()
 @options.as_json
 def warm(*, as_json: bool) -> None:
-    """Prepare Spark's classes once, so that sessions start in about half the time. It takes half a minute.
+    """Prepare Spark's classes once, so that sessions start sooner. It takes a while.
 
     Example: bayou pipeline warm
     """

@@ -1,4 +1,4 @@
-"""The class archive: Spark's classes as Java has prepared them once, so that a session starts in half the time.
+"""The class archive: Spark's classes as Java has prepared them once, so that a session starts sooner.
 
 It is for one Java and one Spark, and lies in the user's cache. `bayou pipeline warm` makes it; a session without one
 is only slower to start.
@@ -64,7 +64,7 @@ def making(archive: Path) -> Sequence[str]:
 
 
 def make(archive: Path) -> None:
-    """Run what most jobs do, and keep the classes. It takes about half a minute."""
+    """Run what most jobs do, and keep the classes. It takes a while."""
     archive.parent.mkdir(parents=True, exist_ok=True)
     partial = archive.with_name(f"partial-{os.getpid()}-{archive.name}")
     command = [sys.executable, "-c", _EXERCISE, str(partial)]
