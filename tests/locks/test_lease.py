@@ -9,12 +9,13 @@ from typing import TypeVar
 import pytest
 
 from bayou.errors import Conflict, Denied, Unavailable
-from bayou.locks.bodies import State
-from bayou.locks.cells import SingleWriterCells, StoreCells
+from bayou.locks.bodies import Identity, State, held_body
+from bayou.locks.cells import Seen, SingleWriterCells, StoreCells
 from bayou.locks.errors import LockBusy, LockLost, SecondWriter
 from bayou.locks.lease import Lease
 from bayou.locks.leases import Leases
 from bayou.locks.patience import Patience, Waiting
+from bayou.locks.watch import Watch
 from bayou.storage import ABSENT, ANY, Body, Condition, Record, Store, Tally, Version, Wrapper
 from bayou.storage.port import Request
 from bayou.testing import clock
@@ -546,3 +547,14 @@ async def test_a_wait_ends_however_little_is_left_of_it() -> None:
         await asyncio.sleep(0.1 + number / 7)
         with pytest.raises(LockBusy):
             await wait()
+
+
+def test_the_time_that_the_first_look_took_is_not_watched() -> None:
+    """What it found may have been written at its very end, and its holder counts from there."""
+    now = 0.0
+    watch = Watch(Identity("me@here", "here", 1), lambda: now)
+    state = State(Seen(held_body(Identity("x@there", "there", 2), "n", 30.0, 0), Version("1")), "k")
+    now = 20.0
+    assert not watch.is_stale(state, asked=0.0)
+    assert not watch.is_stale(state, asked=50.0)
+    assert watch.is_stale(state, asked=50.1)
