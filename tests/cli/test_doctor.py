@@ -36,6 +36,7 @@ def test_what_is_not_well_is_exit_code_4_and_is_repaired_when_that_is_wanted(run
     (check,) = [check for check in said.json["checks"] if check["status"] == "problem"]
     assert check["check"] == "locks"
     assert check["remedy"]
+    assert f"`bayou doctor --repair` can {check['repair']}" in run("doctor").out
     preview = run("doctor", "--repair", "--dry-run", "--json")
     assert (preview.code, preview.json["wouldRepair"]) == (4, [check["repair"]])
     assert orphan.exists()

@@ -88,3 +88,5 @@ def _show(terminal: Terminal, report: Report) -> None:
         terminal.line(f"{_MARKS[finding.level]}  {finding.check}: {finding.message}")
         if finding.remedy and finding.level is not Level.OK:
             terminal.line(f"      -> {finding.remedy}")
+        if finding.repair:
+            terminal.line(f"      -> `bayou doctor --repair` can {finding.repair.what}")
