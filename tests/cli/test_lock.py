@@ -1,12 +1,13 @@
 """`bayou lock`, and what the commands that take locks do with them."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,16 @@ ENDLESS = ("--", sys.executable, "-c", "import time; print('[1]', flush=True); t
 @contextmanager
 def running(command: tuple[str, ...], *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
     """A process that has its lock: its command has said something."""
-    process = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - our own command
+    process = subprocess.Popen(  # noqa: S603 - our own command
+        [*command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == b"[1]\n"
         yield process
     finally:
-        process.kill()
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # with whatever it runs
         process.communicate()
 
 
