@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from bayou.storage.filesystem import FilesystemStore
 from bayou.testing.lakes import fill, lake
 
@@ -43,3 +45,14 @@ def test_a_report_that_has_no_folder_is_refused_before_spark_starts(tmp_path: Pa
     assert done.returncode == 2
     assert "'no/such'" in done.stderr
     assert "starting Spark" not in done.stderr
+
+
+def test_a_java_that_does_not_start_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "release").write_text('JAVA_VERSION="17.0.1"\n')
+    (tmp_path / "bin/java").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "bin/java").chmod(0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    done = bayou("pipeline", "run", "stats", "--url", "store", cwd=tmp_path)
+    assert f"The Java of {tmp_path} was used" in done.stderr
+    assert "Traceback" not in done.stderr

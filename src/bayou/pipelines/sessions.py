@@ -72,8 +72,17 @@ def session(  # noqa: PLR0913 - where, and what differs from the usual
     builder = spark_session.builder.master(where).appName(name)
     for key, value in chosen.items():
         builder = builder.config(key, value)
-    with _environment(java, is_here=is_here), _stderr_to(log):
-        spark = builder.getOrCreate()
+    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - an extra
+
+    try:
+        with _environment(java, is_here=is_here), _stderr_to(log):
+            spark = builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        raise Unsupported(
+            f"Spark did not start: {error}",
+            kind=ErrorKind.UNSUPPORTED,
+            remedy=f"The Java of {java.home} was used. What it said is {'above' if log is None else f'in {log}'}.",
+        ) from None
     if not is_here:
         ship(spark)
     return register(spark)
