@@ -14,10 +14,11 @@ from bayou.domain.content import ContentId
 from bayou.layout.artifacts import LATEST, Part, VersionFile
 from bayou.layout.bundles import Bundle
 from bayou.layout.meanings import meaning
-from bayou.migration.copying import Failed, Fetched, Trouble, Wanted, fetch, put
+from bayou.migration.copying import Failed, Trouble, Wanted, fetch, put
 from bayou.migration.ends import End
 from bayou.migration.planning import Plan
 from bayou.remotes.objects import each
+from bayou.storage.arriving import Arrived
 from bayou.wire.migration import Carried
 
 _FILES = 500
@@ -80,7 +81,7 @@ async def carry(source: End, target: End, parcel: Parcel, seen: Callable[[int], 
         return Wanted(source.key(item.path), target.key(item.path), item.size, item.sha256, item.replaces)
 
     with tempfile.TemporaryDirectory(prefix="bayou-") as folder:
-        fetched: dict[Item, Fetched] = {}
+        fetched: dict[Item, Arrived] = {}
 
         async def get(numbered: tuple[int, Item]) -> None:
             number, item = numbered
@@ -100,7 +101,7 @@ async def carry(source: End, target: End, parcel: Parcel, seen: Callable[[int], 
 
         await each(place.width, enumerate(parcel.items), get)
         begun = await target.pages.begun(
-            [Carried(i.path, i.size, one.sha256, i.modified, "", parcel.at) for i, one in fetched.items()]
+            [Carried(i.path, i.size, one.content, i.modified, "", parcel.at) for i, one in fetched.items()]
         )
         try:
             await each(place.width, fetched, put_one)

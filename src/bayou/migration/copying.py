@@ -18,8 +18,9 @@ import msgspec
 
 from bayou.domain.content import ContentId
 from bayou.errors import Conflict, NotFound, Unavailable
-from bayou.storage.bodies import WHOLE, size_of
-from bayou.storage.port import ABSENT, ANY, CHUNK, Body, Condition, Store, Version
+from bayou.storage.arriving import Arrived, bring, look
+from bayou.storage.bodies import WHOLE
+from bayou.storage.port import ABSENT, ANY, Condition, Store, Version
 
 _TRIES = 4
 
@@ -48,11 +49,6 @@ class Wanted:
     replaces: Collection[ContentId] = ()
 
 
-class Fetched(NamedTuple):
-    body: Body
-    sha256: ContentId
-
-
 class Copied(NamedTuple):
     size: int
     sha256: ContentId
@@ -67,41 +63,26 @@ class Failed(NamedTuple):
 async def copy(source: Store, target: Store, one: Wanted) -> Copied | Failed:
     """Carry one object over. Doing it again is right after whatever ended it: what lies there already is looked at."""
     with tempfile.TemporaryDirectory(prefix="bayou-") as folder:
-        fetched = await fetch(source, one, Path(folder) / "object")
-        return fetched if isinstance(fetched, Failed) else await put(target, one, fetched)
+        arrived = await fetch(source, one, Path(folder) / "object")
+        return arrived if isinstance(arrived, Failed) else await put(target, one, arrived)
 
 
-async def look(store: Store, key: str) -> tuple[ContentId, Version] | None:
-    """Which content lies there, by reading all of it."""
-    for _ in range(_TRIES):
-        digest = hashlib.sha256()
-        with suppress(Conflict):  # it changed while it was read
-            try:
-                fetched = await store.get(key)
-            except NotFound:
-                return None
-            async for chunk in fetched.chunks():
-                digest.update(chunk)
-            return digest.hexdigest(), fetched.version
-    raise Unavailable(f"{key!r} changes faster than it can be read")
-
-
-async def fetch(store: Store, one: Wanted, file: Path) -> Fetched | Failed:
+async def fetch(store: Store, one: Wanted, file: Path) -> Arrived | Failed:
     """The bytes that are wanted, in memory where they are few, else in this file."""
-    fetched = await _fetch(store, one.source, file)
-    if fetched is None:
+    arrived = await _bring(store, one.source, file)
+    if arrived is None:
         return Failed(Trouble.MISSING, None)
-    if fetched.sha256 != (one.sha256 or fetched.sha256) or size_of(fetched.body) != one.size:
-        return Failed(Trouble.CORRUPT, fetched.sha256)
-    return fetched
+    if arrived.content != (one.sha256 or arrived.content) or arrived.size != one.size:
+        return Failed(Trouble.CORRUPT, arrived.content)
+    return arrived
 
 
-async def put(store: Store, one: Wanted, fetched: Fetched, *, conditional: bool = True) -> Copied | Failed:
+async def put(store: Store, one: Wanted, arrived: Arrived, *, conditional: bool = True) -> Copied | Failed:
     """A large object is uploaded in parts, which takes no condition: so a small one, which does, says that it comes.
 
     What that says follows from the content. So whoever goes on after a kill, and a twin, know it for their own.
     """
-    key, body, content = one.target, *fetched
+    key, body, content = one.target, arrived.body, arrived.content
     claim = None if one.size <= WHOLE else _claim(key, content)
     when: Condition | None = ABSENT if conditional else None
     for _ in range(_TRIES):
@@ -125,24 +106,10 @@ async def put(store: Store, one: Wanted, fetched: Fetched, *, conditional: bool 
     raise Unavailable(f"{key!r} changes faster than it can be replaced")
 
 
-async def _fetch(store: Store, key: str, file: Path) -> Fetched | None:
+async def _bring(store: Store, key: str, file: Path) -> Arrived | None:
     for _ in range(_TRIES):
-        digest = hashlib.sha256()
-        with suppress(Conflict):
-            try:
-                fetched = await store.get(key)
-            except NotFound:
-                return None
-            if fetched.arrived is not None or fetched.meta.size <= CHUNK:
-                content = await fetched.bytes()
-                return Fetched(content, hashlib.sha256(content).hexdigest())
-            with file.open("wb", buffering=0) as sink:
-                async for chunk in fetched.chunks():
-                    digest.update(chunk)
-                    left = memoryview(chunk)
-                    while left:
-                        left = left[sink.write(left) :]
-            return Fetched(file, digest.hexdigest())
+        with suppress(Conflict):  # it changed while it was read
+            return await bring(store, key, lambda: file, lambda _: None)
     raise Unavailable(f"{key!r} changes faster than it can be read")
 
 

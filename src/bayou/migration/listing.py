@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 from bayou.domain.entries import Entry
 from bayou.errors import Conflict, ErrorKind
-from bayou.migration.copying import look
 from bayou.migration.ends import End, classify, is_record
 from bayou.migration.planning import Manifest, Plan, Source, Target, content_of
 from bayou.remotes import Change, Changeset, tombstones
 from bayou.remotes.changes import StillHeld
 from bayou.remotes.objects import each
 from bayou.remotes.recording import store_time
+from bayou.storage.arriving import content_of as content_at
 
 _WIDTH = 32
 
@@ -113,8 +113,7 @@ async def _sweep(target: End, paths: Collection[str], manifest: Manifest) -> Non
     """Remove objects that were carried here, and that nobody needs."""
 
     async def one(path: str) -> None:
-        found = await look(target.store, target.key(path))
-        if found is not None and found[0] in manifest.contents(path):
+        if await content_at(target.store, target.key(path)) in manifest.contents(path):
             await target.store.delete(target.key(path))
 
     await each(_WIDTH, paths, one)

@@ -34,8 +34,8 @@ from bayou.remotes import Change, Changeset, Commit, Head, ObjectRemote, Snapsho
 from bayou.remotes.objects import each, read
 from bayou.remotes.tombstones import Buried
 from bayou.remotes.writes import Write
+from bayou.storage.arriving import content_of
 from bayou.storage.port import Store
-from bayou.sync.objects import content_of
 from bayou.sync.uploading import Occupants, Occupied, put
 from bayou.tree.names import marker_of
 from bayou.wire import outputs

@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -17,6 +17,7 @@ from bayou.errors import BayouError, Corrupt
 from bayou.layout.keys import Keyspace
 from bayou.remotes.looking import Place
 from bayou.remotes.objects import each, read
+from bayou.storage.arriving import Arrived
 from bayou.storage.port import Store, Version
 from bayou.wire import packs as form
 from bayou.wire.packs import Catalogue, Pack
@@ -69,6 +70,15 @@ class Packed:
                 span.bodies = await _bodies(self.store, span)
         self.wanted[content] -= 1
         return span.bodies.get(content) if self.wanted[content] > 0 else span.bodies.pop(content, None)
+
+
+async def unpacked(packed: Packed, content: ContentId | None, seen: Callable[[int], None]) -> Arrived | None:
+    """The content out of a pack; None where its own object has to be read. The store's name for that stays unknown."""
+    body = await packed.take(content)
+    if body is None or content is None:
+        return None
+    seen(len(body))
+    return Arrived(content, len(body), Version(""), body)
 
 
 def is_packable(path: str) -> bool:

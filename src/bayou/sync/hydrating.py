@@ -14,13 +14,13 @@ from bayou.layout.meanings import meaning
 from bayou.layout.scoping import covers
 from bayou.remotes import packs
 from bayou.remotes.objects import each
-from bayou.remotes.packs import Packed
+from bayou.remotes.packs import Packed, unpacked
+from bayou.storage.arriving import bring
 from bayou.sync import disk
 from bayou.sync.ends import Ends
 from bayou.sync.here import content_here
 from bayou.sync.installing import Delivery, Expected, Installer
 from bayou.sync.journal import Journal
-from bayou.sync.objects import bring, unpacked
 from bayou.sync.pulling import temporary
 from bayou.sync.report import Report
 from bayou.wire.packs import Pack

@@ -15,11 +15,11 @@ from bayou.domain.content import ContentId, Snapshot
 from bayou.errors import BayouError
 from bayou.layout.artifacts import LatestMarker, Part, VersionFile, name_folder
 from bayou.layout.meanings import meaning
+from bayou.storage.arriving import Arrived
 from bayou.storage.port import Version
 from bayou.sync import disk
 from bayou.sync.ends import Ends
 from bayou.sync.here import look
-from bayou.sync.objects import Arrived
 from bayou.sync.stats import Stamp
 from bayou.tree import Change
 

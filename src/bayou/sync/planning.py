@@ -31,10 +31,10 @@ from bayou.remotes import Format, Head, Snapshot
 from bayou.remotes.objects import each
 from bayou.remotes.parts import part_name
 from bayou.remotes.tombstones import Buried
+from bayou.storage.arriving import content_of
 from bayou.sync.agreed import Agreed, changed_paths
 from bayou.sync.ends import Ends
 from bayou.sync.here import look as look_here
-from bayou.sync.objects import content_of
 from bayou.sync.scan import Scan
 from bayou.sync.walk import Check
 from bayou.tree.tiers import Tiers

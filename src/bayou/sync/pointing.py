@@ -7,12 +7,12 @@ from bayou.domain.plan import Step
 from bayou.errors import BayouError
 from bayou.layout.artifacts import LATEST, Part
 from bayou.remotes.objects import each
+from bayou.storage.arriving import Arrived
 from bayou.storage.port import Version
 from bayou.sync import markers
 from bayou.sync.ends import Ends
 from bayou.sync.installing import CHANGED, Delivery, Expected, Installer
 from bayou.sync.markers import COMING, GOING, NONE, Marker
-from bayou.sync.objects import Arrived
 from bayou.sync.planning import Planned
 from bayou.sync.report import Report
 

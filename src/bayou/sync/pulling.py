@@ -12,11 +12,11 @@ from bayou.layout.internal import lazily_skippable
 from bayou.layout.places import TEMPORARY
 from bayou.remotes import packs
 from bayou.remotes.objects import each
-from bayou.remotes.packs import Packed
+from bayou.remotes.packs import Packed, unpacked
+from bayou.storage.arriving import Arrived, bring
 from bayou.sync.base import Known
 from bayou.sync.ends import Ends
 from bayou.sync.installing import CHANGED, Delivery, Expected, Installer
-from bayou.sync.objects import Arrived, bring, unpacked
 from bayou.sync.planning import Planned
 from bayou.sync.report import Report
 

@@ -15,8 +15,8 @@ from bayou.remotes.changes import StillHeld
 from bayou.remotes.discovery import discover
 from bayou.remotes.objects import each
 from bayou.remotes.recording import store_time
+from bayou.storage.arriving import content_of
 from bayou.storage.port import ObjectMeta, Version
-from bayou.sync.objects import content_of
 
 Takes = Callable[[str], bool]
 """Whether a path is data of the datastore that moves."""

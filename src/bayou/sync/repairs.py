@@ -21,9 +21,9 @@ from bayou.layout.artifacts import Part, version_of
 from bayou.layout.units import classifier
 from bayou.remotes.objects import read
 from bayou.remotes.writes import intended, under_way
+from bayou.storage.arriving import content_of
 from bayou.sync.ends import Ends
 from bayou.sync.ledger import LISTED, OF_BUCKET, Ledger, Line
-from bayou.sync.objects import content_of
 from bayou.sync.verifying import is_ours, of_object
 from bayou.wire import metadata
 from bayou.wire.times import to_text

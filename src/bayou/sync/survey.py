@@ -22,12 +22,12 @@ from bayou.remotes.loading import load
 from bayou.remotes.looking import look
 from bayou.remotes.objects import each
 from bayou.remotes.status import Shards, shards
+from bayou.storage.arriving import content_of
 from bayou.storage.oserrors import translated
 from bayou.storage.port import ObjectMeta
 from bayou.sync import disk
 from bayou.sync.ends import Ends
 from bayou.sync.ledger import DOUBTFUL, ORPHANED, STORED, Ledger, nanoseconds
-from bayou.sync.objects import content_of
 from bayou.sync.walk import Rules, Walk
 
 Seen = Callable[[int], None]

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 from bayou.migration.carrying import Fault, Parcel, carry
-from bayou.migration.copying import look
 from bayou.migration.ends import End
 from bayou.migration.migrate import Outcome, migrate
 from bayou.remotes.changes import StillHeld
+from bayou.storage.arriving import content_of
 
 
 async def carried(source: End, target: End, *, lost: Callable[[], bool] = lambda: False) -> Outcome:
@@ -27,7 +27,7 @@ async def listed_in(end: End) -> dict[str, int]:
     """What the index lists, with the sizes; each file that lies there has the hash that is listed."""
     listed = (await end.remote.load()).all()
     for path, entry in listed.items():
-        found = await look(end.store, end.key(path))
+        found = await content_of(end.store, end.key(path))
         assert found is not None, path
-        assert found[0] == entry.sha256, path
+        assert found == entry.sha256, path
     return {path: entry.size for path, entry in listed.items()}

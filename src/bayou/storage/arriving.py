@@ -1,4 +1,4 @@
-"""Objects of the bucket as sync looks at them: which content lies at a key, and bring it here."""
+"""Objects read to their end: which content lies at a key, and bring it here, hashed on its way, in bounded memory."""
 
 import hashlib
 from collections.abc import Callable
@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from bayou.domain.content import ContentId
 from bayou.errors import Conflict, NotFound, Unavailable
-from bayou.remotes.packs import Packed
 from bayou.storage.oserrors import translated
 from bayou.storage.port import Fetched, Store, Version
 
@@ -34,6 +33,12 @@ class Arrived(NamedTuple):
 
 async def content_of(store: Store, key: str) -> ContentId | None:
     """Which content lies there, by reading all of it; None where there is no object."""
+    found = await look(store, key)
+    return None if found is None else found[0]
+
+
+async def look(store: Store, key: str) -> tuple[ContentId, Version] | None:
+    """The same, and the version that it was read as."""
     for _ in range(_TRIES):
         digest = hashlib.sha256()
         with suppress(Conflict):  # it changed while it was read
@@ -43,17 +48,8 @@ async def content_of(store: Store, key: str) -> ContentId | None:
                 return None
             async for chunk in fetched.chunks():
                 digest.update(chunk)
-            return digest.hexdigest()
+            return digest.hexdigest(), fetched.version
     raise Unavailable(f"{key!r} changes faster than it can be read")
-
-
-async def unpacked(packed: Packed, content: ContentId | None, seen: Callable[[int], None]) -> Arrived | None:
-    """The content out of a pack; None where its own object has to be read. The store's name for that stays unknown."""
-    body = await packed.take(content)
-    if body is None or content is None:
-        return None
-    seen(len(body))
-    return Arrived(content, len(body), Version(""), body)
 
 
 async def bring(store: Store, key: str, temporary: Callable[[], Path], seen: Callable[[int], None]) -> Arrived | None:
