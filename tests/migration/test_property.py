@@ -56,6 +56,8 @@ async def write(store: Store, now: Side, path: str, body: bytes | None) -> None:
 
 # What was deleted at the target still lies there when something else comes to its place.
 @example([("source", "audit/x", None), ("run", 0, b""), ("source", "audit/x", b"1")])
+# What both sides were given by others is agreed on too.
+@example([("source", "logs/y", b"1"), ("target", "logs/y", b"1"), ("run", 0, b""), ("source", "logs/y", b"2")])
 @settings(max_examples=settings().max_examples // 10)
 @given(st.lists(writes | runs, max_size=9))
 def test_a_run_compares_three_ways(actions: list[Action]) -> None:

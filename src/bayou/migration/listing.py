@@ -4,7 +4,7 @@ Before it an upload is nothing to anybody. The files of a version are listed tog
 first, so that what was deleted at the source is not brought back at the target by somebody with an old copy.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from bayou.domain.entries import Entry
@@ -16,6 +16,7 @@ from bayou.remotes.changes import StillHeld
 from bayou.remotes.objects import each
 from bayou.remotes.recording import store_time
 from bayou.storage.arriving import content_of as content_at
+from bayou.wire.migration import Carried
 
 _WIDTH = 32
 
@@ -29,10 +30,13 @@ class Listed(NamedTuple):
     """Copied, and not listed, as another file of their version was not."""
 
 
-async def list_all(target: End, plan: Plan, source: Source, before: Target, *, still_held: StillHeld) -> Listed:
+async def list_all(  # noqa: PLR0913 - both ends as they were, and what is to become of them
+    target: End, plan: Plan, source: Source, before: Target, at: str, *, still_held: StillHeld
+) -> Listed:
     """Let the target say what was carried."""
     manifest = await target.pages.load()
     await _sweep(target, plan.strays, manifest)
+    await target.pages.add(list(_met(plan, source, manifest, at)))
     entries = {path: _entry(source.entries[path], manifest) for path in (*plan.copies, *plan.ready)}
     arrived = {path: entry for path, entry in entries.items() if entry is not None}
     if target.is_folder:
@@ -69,6 +73,15 @@ async def list_all(target: End, plan: Plan, source: Source, before: Target, *, s
     listed = arrived.keys() - held_back - contested
     await _settle(target, listed | plan.done.keys(), plan, plan.gone.keys() - contested)
     return Listed(len(listed), len(plan.gone.keys() - contested), contested, frozenset(held_back))
+
+
+def _met(plan: Plan, source: Source, manifest: Manifest, at: str) -> Iterator[Carried]:
+    """What both ends hold alike though nobody carried it: that is agreed on as well."""
+    for path in plan.unsaid:
+        last = max(manifest.of(path), key=lambda one: one.at, default=None)
+        content, entry = plan.done[path], source.entries[path]
+        if last is None or last.sha256 != content:
+            yield Carried(path, entry.size, content, entry.last_modified, "", at)
 
 
 def _entry(entry: Entry, manifest: Manifest) -> Entry | None:

@@ -25,6 +25,7 @@ Lock = Callable[[], AbstractAsyncContextManager[StillHeld]]
 """The global lock of the target, and whether it still is ours."""
 
 ROUNDS = 4
+_MILLISECOND = 1_000_000
 
 
 class Look(NamedTuple):
@@ -82,12 +83,14 @@ async def preview(source: End, target: End) -> Look:
 
 async def migrate(source: End, target: End, carry: Wave, lock: Lock, tell: Callable[[Plan], None]) -> Outcome:
     """Bring all of the source to the target. `tell` hears what each round is about to do."""
-    at = to_text(target.remote.place.now())
+    began = target.remote.place.now()
     async with lock() as still_held:
         await begin(source, target, still_held=still_held)
     outcome = Outcome()
     tried: dict[str, Entry] = {}
-    for _ in range(ROUNDS):
+    for number in range(ROUNDS):
+        # What a later round carries is newer, however short the rounds are.
+        at = to_text(began + number * _MILLISECOND)
         now = outcome.last = await look(source, target)
         # What was spoilt and is listed as before is not tried again.
         outcome.faults = {
@@ -104,7 +107,7 @@ async def migrate(source: End, target: End, carry: Wave, lock: Lock, tell: Calla
         outcome.copied += len(rest.copies)
         outcome.size += rest.size
         async with lock() as still_held:
-            done = await list_all(target, rest, now.source, now.target, still_held=still_held)
+            done = await list_all(target, rest, now.source, now.target, at, still_held=still_held)
         outcome.listed += done.files
         outcome.removed += done.removed
     else:

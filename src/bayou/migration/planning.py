@@ -30,6 +30,11 @@ class Manifest:
     def contents(self, path: str) -> frozenset[ContentId]:
         return frozenset(one.sha256 for one in self.of(path))
 
+    def says(self, path: str, content: ContentId) -> bool:
+        """Whether it is written down that this was listed last."""
+        last = self.listed.get(path, ())[-1:]
+        return path not in self.copied and bool(last) and last[0].sha256 == content
+
     def agreed(self, path: str, there: ContentId | None) -> ContentId | None:
         """The content that both sides last held. What is there was listed, even if nobody lived to write it down."""
         listed = self.listed.get(path, ())
@@ -62,7 +67,7 @@ class Plan:
     """What may lie where these go: what was carried there before, and what was deleted there."""
     ready: Mapping[str, Carried]
     """Copied by a run before, and not listed yet."""
-    done: Snapshot
+    done: Mapping[str, ContentId]
     theirs: frozenset[str]
     """Changed or removed at the target since it was carried, and not at the source: that stands."""
     differing: frozenset[str]
@@ -72,7 +77,9 @@ class Plan:
     strays: frozenset[str]
     """Copied, never listed, and at the source no more."""
     unsaid: frozenset[str] = frozenset()
-    """Listed, and the manifest does not say so: whoever was to write it down did not live to."""
+    """Listed as at the source, and the manifest does not say so: whoever was to write it down did not live to, or both
+    ends were given the same by others.
+    """
     forgotten: frozenset[str] = frozenset()
     """At neither end any more: what was agreed on is void."""
 
@@ -89,7 +96,7 @@ class Plan:
 def plan(source: Source, target: Target, manifest: Manifest) -> Plan:
     copies: dict[str, Entry] = {}
     ready: dict[str, Carried] = {}
-    done: dict[str, ContentId | None] = {}
+    done: dict[str, ContentId] = {}
     theirs: set[str] = set()
     differing: set[str] = set()
     for path, entry in source.entries.items():
@@ -118,7 +125,7 @@ def plan(source: Source, target: Target, manifest: Manifest) -> Plan:
         frozenset(differing),
         gone,
         strays,
-        unsaid=frozenset(done.keys() & manifest.copied.keys()),
+        unsaid=frozenset(path for path, content in done.items() if not manifest.says(path, content)),
         forgotten=frozenset(agreed_on - source.entries.keys() - target.listed.keys() - strays),
     )
 
